@@ -60,6 +60,8 @@ lint: .venv/.ready-test
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(call step,do the links of the guides lead somewhere, and are their commands there?)
+	.venv/bin/python scripts/check_docs.py
 
 test: lint
 	$(call step,pytest without the slow tests; make test-all runs those as well)

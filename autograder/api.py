@@ -15,6 +15,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -43,7 +44,7 @@ from autograder.gradebook.lateness import Final, GradeKey, unknown_students
 from autograder.gradebook.people import people_of
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import keep_times, read_names, read_originals
+from autograder.gradebook.times import keep_times, read_names
 from autograder.nbgrader.inbound import Inbound
 from autograder.options import (
     AnyPath,
@@ -61,6 +62,7 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    ignore,
     number_option,
     path_argument,
     path_option,
@@ -83,7 +85,7 @@ from autograder.walls.outside.trusted_process import python_command
 # work
 if TYPE_CHECKING:
     from autograder.selfcheck.check import CheckReport
-    from autograder.walls.doctor.doctor import TierReport
+    from autograder.walls.outside.doctor import TierReport
 
 MOST_NOTES = 20  # about the choice among a student's files
 
@@ -113,7 +115,8 @@ class Report:
     `undrawn` names pictures that could not be drawn. `differences` lists differences between the
     grades and `course.yml`, decisions that do not fit, and the lines of the journal that cannot be
     read. `notes` holds all other messages for the instructor. `absent` has the names of the
-    students in the roster who handed in nothing, by id. `originals` has the ids of the roster or
+    students in the roster who handed in nothing, by id. `names` has the display names that are
+    known; `originals` the ids of the roster or
     the course site that differ from those in the grades, because no folder can have such a name.
     """
 
@@ -125,6 +128,7 @@ class Report:
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     originals: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -262,7 +266,7 @@ def _grade_new(
     Raises InfrastructureError if nothing could be graded.
     """
     folder = journal.path.parent
-    tell = _counting(on_grade or _ignore, unchanged + len(new))
+    tell = _counting(on_grade or ignore, unchanged + len(new))
     for _ in range(unchanged):
         tell(None)
     submissions = texts.iterate(folder, new)
@@ -321,7 +325,7 @@ def watch(
     name = loaded.assignment(assignment).name if assignment else None
     if collect is not None:
         make_folder(source)
-    tell = on_problem or _ignore
+    tell = on_problem or ignore
     inbound = Inbound(source, loaded, name, tell) if Inbound.fits(source) else None
     hand_ins = inbound or ClassFolder(source, loaded, name, trust_timestamps)
     folder, moved = _output_folder(Path(output), source, Submission("", ""))
@@ -331,8 +335,7 @@ def watch(
         )
     read_decisions(loaded)
     class_of = people_of(loaded, folder).class_list
-    with OpenRun(folder, trusted=trust_grades) as run:
-        journal = Journal(folder)
+    with OpenRun(folder, trusted=trust_grades) as run, Journal(folder) as journal:
         for problem in filter(None, (moved, run.problem, journal.problem)):
             tell(problem)
         pages = LivePages(
@@ -340,30 +343,31 @@ def watch(
             loaded,
             class_of,
             tell,
-            on_grade or _ignore,
-            on_postponed or _ignore,
+            on_grade or ignore,
+            on_postponed or ignore,
             inbound.publish if inbound else None,
         )
         pages.write_all()
         plan = plan_of(loaded, run.seed, unsafe, jobs, (name,) if name else None)
-        repeated = _collecting(collect, source, loaded, name, every_minutes) if collect else None
-        watching = Watching(plan, hand_ins, journal, pages, repeated)
-        try:
-            watching.run(lambda: (on_ready or _ignore)(folder / STATUS / "index.html"))
-        finally:
-            pages.end()
+        students = {grade.student: "" for grade in journal.latest.values()}
+        people = class_of({**students, **read_names(folder)})
+        listed = {*people.names, *people.groups}
+        watching = Watching(plan, hand_ins, journal, pages, listed)
+        with ExitStack() as stack:
+            stack.callback(pages.end)
+            if collect:
+                command = _collecting(collect, source, loaded, name)
+                stack.enter_context(Repeated(command, 60 * every_minutes, pages.troubled_by))
+            watching.run(lambda: (on_ready or ignore)(folder / STATUS / "index.html"))
 
 
-def _collecting(
-    table: str, submissions: Path, course: Course, assignment: str | None, minutes: float
-) -> Repeated:
+def _collecting(table: str, submissions: Path, course: Course, assignment: str | None) -> list[str]:
     """Return the command that collects from repositories, as a process beside this one."""
     only = ("--assignment", assignment) if assignment else ()
     words = ("collect", table, "--from", "git", "--output", str(submissions), *only)
-    command = python_command(
+    return python_command(
         "from autograder.cli import main; main()", *words, "--course", str(course.root), "--quiet"
     )
-    return Repeated(command, 60 * minutes)
 
 
 def regrade(
@@ -513,9 +517,9 @@ def decide(
     effective = effective_of(reading, loaded)
     names = dict.fromkeys((grade.student for grade in effective.grades), "")
     names |= dict.fromkeys(effective.people.groups, "")
-    names |= read_names(folder) | dict(effective.people.names)
+    names |= dict.fromkeys(effective.people.names, "") | dict(effective.names)
     chosen = _chosen_assignment(loaded, assignment, student or "")
-    originals = read_originals(folder)
+    originals = effective.originals
     if student:
         named = _student_in_path(student, names)
         student = people_of(loaded, folder).student_id(named, names, originals)
@@ -589,27 +593,18 @@ def check(target: AnyPath = ".") -> "CheckReport":
 
 
 def doctor(
-    walls: Annotated[
-        bool, flag("--verify", help="Test every boundary of every sandbox tier.")
-    ] = False,
-    course: CourseFolder = ".",
-    *,
-    on_tier: Annotated[OnProgress | None, Steps("Trying")] = None,
+    course: CourseFolder = ".", *, on_tier: Annotated[OnProgress | None, Steps("Trying")] = None
 ) -> "list[TierReport]":
     """Show in which sandbox tiers grading works on this machine, and why not in others.
 
     A small submission is graded in each tier, with what the assignments of the course import, if
-    there is a course. With `walls`, every boundary is tested instead. `on_tier` is called with the
-    number of tiers done and their total.
+    there is a course. `on_tier` is called with the number of tiers done and their total.
     """
     from autograder.runs.trial_submission import examine_grading
-    from autograder.walls.doctor.verify import verify
 
-    if walls:
-        return verify()
     is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
     loaded = load_course(course) if is_there else None
-    return examine_grading(loaded, on_tier or _ignore)
+    return examine_grading(loaded, on_tier or ignore)
 
 
 def plan_of(
@@ -641,11 +636,10 @@ def _write_pages(
     if pictures:  # PyTorch is loaded only then
         from autograder.feedback.painter import draw_pictures
 
-        undrawn = draw_pictures(plan, folder, grades, on_picture or _ignore)
+        undrawn = draw_pictures(plan, folder, grades, on_picture or ignore)
     index = write_what_counts(folder, plan.course, effective, section)
     differences = [*final_scores.differing(plan.course, grades, scores), *effective.problems]
-    notes = unknown_students(plan.course, grades, read_names(folder)) if section is None else []
-    originals = {**effective.people.originals, **read_originals(folder)}
+    notes = unknown_students(plan.course, grades, effective.names) if section is None else []
     return Report(
         folder,
         index,
@@ -655,7 +649,8 @@ def _write_pages(
         tuple(differences),
         tuple(notes),
         absent=effective.absent,
-        originals=originals,
+        names=effective.names,
+        originals=effective.originals,
     )
 
 
@@ -680,7 +675,3 @@ def _counting(on_progress: OnProgress, total: int) -> Callable[[object], None]:
     done = itertools.count(1)
     on_progress(0, total)
     return lambda _: on_progress(next(done), total)
-
-
-def _ignore(*_: object) -> None:
-    return None

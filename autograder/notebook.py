@@ -41,7 +41,6 @@ from autograder.selfcheck.catch.told import (
     with_marked_code,
 )
 from autograder.selfcheck.check import (
-    SEED,
     CheckReport,
     Finding,
     check_student,
@@ -273,7 +272,6 @@ def _programs(hints: LockedHints, test_file: Path, part: str) -> tuple[WrongProg
         module = sys.modules["__main__"]
         with suite_of(test_file) as session:
             passed = not any(test.part == part for test in failures(session, module))
-            session.start(SEED)
             programs = unlocked(hints, session, module, part) if passed else ()
         if not programs:
             raise RefusedError(nothing_unlocked(passed))

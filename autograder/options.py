@@ -158,3 +158,7 @@ QuietBesideJson = Annotated[bool, flag("--quiet", "-q", help="Print only problem
 Verbose = Annotated[
     bool, flag("--verbose", "-v", help="Also print details, such as tracebacks and times.")
 ]
+
+
+def ignore(*_: object) -> None:
+    """Do nothing: what a function calls that was given nobody to tell."""

@@ -115,6 +115,15 @@ class TestResult:
         return self.outcome in ("passed", "followed", "decided")
 
     @property
+    def fails(self) -> bool:
+        """Whether it is neither right nor waiting for another test."""
+        return not self.is_right and self.outcome != "skipped"
+
+    @property
+    def lost(self) -> float:
+        return self.max_score - self.score
+
+    @property
     def sentence(self) -> str:
         """The first line of the message, empty without one; the lines below it can be code."""
         return (self.message or "").split("\n")[0]
@@ -125,9 +134,7 @@ class TestResult:
 
         A test that is right, and one that waits for another, is alone with its name.
         """
-        if self.is_right or self.outcome == "skipped":
-            return self.name
-        return self.hint or (self.outcome, self.message)
+        return (self.hint or (self.outcome, self.message)) if self.fails else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from autograder.grading.prepared import collect_suites, import_for_gradients
 from autograder.grading.reference import load_reference
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders
+from autograder.suite.session import Examinee
 from benchmarks.compare import compete, make_class
 from benchmarks.contestants import NBGRADER
 from benchmarks.measure import family_cpu_seconds
@@ -135,13 +136,12 @@ def floor(course: Course, assignment: Assignment, times: int) -> dict[str, float
     try:
         solution = load_reference(course, assignment)
         for turn in range(times + 1):
-            session.start(SEED)
-            for test in session.tests():
-                started = time.process_time_ns()
-                error = session.run(test, Subject(solution, solution))
-                assert error is None, error
+            started = time.process_time_ns()
+            for ending in session.examine(Examinee(Subject(solution, solution)), SEED):
+                assert ending.passed, ending.error
                 # the first turn is slower
-                spent[test.name] += bool(turn) * (time.process_time_ns() - started)
+                spent[ending.test.name] += bool(turn) * (time.process_time_ns() - started)
+                started = time.process_time_ns()
     finally:
         session.close()
     return {name: nanoseconds / 1e6 / times for name, nanoseconds in spent.items()}

@@ -25,7 +25,7 @@ from autograder.course.config import Assignment, Course, load_course
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader
-from autograder.grading.suite_run import SuiteRun
+from autograder.grading.suite_run import SubmissionExaminee
 from autograder.walls.outside.launcher import Sandbox
 from benchmarks.course import SEED, answer, floor
 from benchmarks.measure import family_cpu_seconds
@@ -52,11 +52,13 @@ def clocks() -> Iterator[dict[str, float]]:
 
         return call
 
-    def take(run: SuiteRun, test: Any, fresh: bool) -> str:
-        return "inside follow-through" if run._again else "repeated" if fresh else "first"
+    def step_of(examinee: SubmissionExaminee, test: Any, run: Any, first: Any) -> str:
+        if examinee._again:
+            return "inside follow-through"
+        return "repeated" if first else "first"
 
     with (
-        patch.object(SuiteRun, "_once", timed(SuiteRun._once, take)),
+        patch.object(SubmissionExaminee, "attempt", timed(SubmissionExaminee.attempt, step_of)),
         patch.object(
             FollowThrough, "again", timed(FollowThrough.again, lambda *_: "follow-through")
         ),

@@ -242,9 +242,9 @@ class _Survey:
     def _recordings(
         self, text: str, tests: Sequence["Test"] | None = None
     ) -> Iterator[tuple[str, "Recording"]]:
-        """Yield the answers of a file in these tests, by default in those that it fails."""
-        from autograder.selfcheck.check import SEED, failures, time_limit
-        from autograder.selfcheck.locked_hints import RecordingConnection, take
+        """Return the answers of a file in these tests, by default in those that it fails."""
+        from autograder.selfcheck.check import failures, time_limit
+        from autograder.selfcheck.locked_hints import recordings
         from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
@@ -252,10 +252,7 @@ class _Survey:
             module = run_text(text, name).module
         if tests is None:
             tests = failures(self._session, module)
-        connection = RecordingConnection(module)
-        self._session.start(SEED)
-        for test in tests:
-            yield test.name, take(self._session, test, connection)
+        return recordings(self._session, module, tests)
 
     def _hint(self, number: int, fails: tuple[str, ...]) -> "MistakeHint":
         from autograder.selfcheck.locked_hints import MistakeHint

@@ -82,9 +82,11 @@ class _Refusal:
         missing = tuple(word for word in self.words if not _mentions(text, word))
         if missing:
             end = "as it should, but its message does not name"
+            public = f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public(missing)}."
             raise CheckFailed(
                 f"{actor(self.call)} raised {article(name)}, {end} {some(missing)} ({message}).",
-                f"{actor(self.hidden_call)} raised {article(_public_name(error))}, {end} {self._public(missing)}.",
+                public,
+                telling=public,  # whatever the student's own words are
             ) from None
 
     def _is_expected(self, error: Exception) -> bool:

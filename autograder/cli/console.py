@@ -25,7 +25,7 @@ from autograder.text.wording import counted
 
 if TYPE_CHECKING:
     from autograder.authoring.audit import Audit
-    from autograder.walls.doctor.doctor import TierReport
+    from autograder.walls.outside.doctor import TierReport
 
 console = Console(highlight=False)
 
@@ -97,34 +97,6 @@ def _python_for_students() -> str:
     here = dotted(present())
     which = f"Python {oldest}" if oldest == here else f"a Python from {oldest} to {here}"
     return f"Submissions are run with Python {here}: students should use {which}."
-
-
-VERDICTS = {
-    "held": "[green]held[/]",
-    "open": "[red]open[/]",
-    "not promised": "[dim]not promised[/]",
-}
-
-
-def show_walls(columns: Sequence["TierReport"]) -> None:
-    """Print a table of boundaries and tiers, then the operations that succeeded through an open boundary."""
-    table = Table("wall", *(column.tier for column in columns), box=box.SIMPLE_HEAD)
-    for number, wall in enumerate(next((column.cells for column in columns if column.works), ())):
-        verdicts = [VERDICTS[c.cells[number].verdict] if c.works else "[dim]–[/]" for c in columns]
-        table.add_row(wall.wall, *verdicts)
-    console.print(table)
-    for column in columns:
-        if column.reason:
-            verdict = "" if column.works else " [red]does not work here[/]"
-            console.print(
-                f"[bold]{column.tier}[/]{verdict}: {escape(column.reason)}", soft_wrap=True
-            )
-        for cell in column.cells:
-            if cell.verdict == "open":
-                could = escape("; ".join(cell.found))
-                console.print(
-                    f"[red]{column.tier}, {cell.wall}[/]: a worker could {could}.", soft_wrap=True
-                )
 
 
 COLUMNS = ("stub", "trivial", "right", "caught", "named", "others", "mutants")

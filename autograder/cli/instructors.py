@@ -3,14 +3,13 @@
 Each shows what a function of the Python API returns; its options are declared there.
 """
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, Call, command_of, say
-from autograder.cli.console import console, show_tiers, show_walls
+from autograder.cli.console import console, show_tiers
 from autograder.course.config import course_file
 from autograder.options import flag
 from autograder.records import RefusedError
@@ -31,6 +30,7 @@ def grade(
 ) -> int:
     """Grade a class, each submission in its own sandbox; an interrupted run continues where it stopped."""
     from autograder.cli.tables import show_class
+    from autograder.walls.outside.trusted_process import is_root
 
     options = call.options
     options["course"] = api.load_course(options["course"])
@@ -46,11 +46,6 @@ def grade(
     if run.summary.failures:
         return INFRASTRUCTURE
     return FOUND if run.undrawn else DONE
-
-
-def is_root() -> bool:
-    """Whether this user may do everything on this machine; False where no user is told by a number."""
-    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 NOT_BESIDE_WATCH = ("cluster", "seed", "regrade", "pictures")
@@ -115,10 +110,7 @@ def decide(call: Call) -> int:
 
 @command_of(api.doctor)
 def doctor(call: Call) -> int:
-    from autograder.walls.doctor.verify import is_sound
-
     reports = call(api.doctor)
-    screen = show_walls if call.options["walls"] else show_tiers
-    call.show(lambda: [asdict(report) for report in reports], lambda: screen(reports))
-    usable = [report for report in reports if report.works]
-    return DONE if is_sound(reports) and not usable[0].problems else FOUND
+    call.show(lambda: [asdict(report) for report in reports], lambda: show_tiers(reports))
+    safe = [report for report in reports if report.works and report.tier != "unsafe"]
+    return DONE if safe and not safe[0].problems else FOUND

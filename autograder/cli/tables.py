@@ -19,9 +19,9 @@ from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.decisions import FILE_NAME as DECISIONS
 from autograder.gradebook.decisions import Decided, ids_of
-from autograder.gradebook.final_scores import final_of, number, points_of
+from autograder.gradebook.final_scores import final_of, number, points_of, standing
 from autograder.gradebook.lateness import Final, GradeKey
-from autograder.gradebook.times import read_names, shown_id, with_name
+from autograder.gradebook.times import shown_id, with_name
 from autograder.records import Grade
 from autograder.text.wording import counted, counted_are, listed
 
@@ -29,6 +29,7 @@ OTHER = "other"  # the column of refused submissions without an assignment in th
 TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all of them
 NAME_WIDTH = 32  # maximum width of a student's name
 WIDEST = 10_000  # of a table that is only measured
+SHOWN = {"excused": "[dim]excused[/]", "refused": "[yellow]refused[/]"}
 COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
 COUNTED = {
     "down": "go down",
@@ -58,7 +59,7 @@ def show_class(console: Console, course: Course, run: Run, *, as_json: bool) -> 
             )
         )
         return
-    people = read_names(folder)
+    people = run.names
     originals = run.originals
     for grade in sorted((g for g in grades if g.status == "refused"), key=lambda g: g.key):
         whose = f"{escape(with_name(grade.student, people, originals))}, {grade.assignment}"
@@ -139,10 +140,9 @@ def _class_table(course: Course, run: Run, names: list[str], shown: list[str]) -
 def _cell(grade: Grade | None, final: Final | None) -> str:
     if grade is None or final is None:
         return "[dim]–[/]"
-    if final.excused:
-        return "[dim]excused[/]"
-    if grade.status == "refused" and not final.score:
-        return "[yellow]refused[/]"
+    shown = standing(grade, final)
+    if shown != "scored":
+        return SHOWN[shown]
     score = number(final.score)
     if grade.score == grade.max_score:
         score = f"[green]{score}[/]"
@@ -190,7 +190,8 @@ def _show_mistakes(console: Console, course: Course, grades: list[Grade]) -> Non
     grades_with: Counter[tuple[str, str | None, str | None]] = Counter()
     for grade in grades:
         of_mistakes = [test for test in grade.tests if test.mistake]
-        grades_with.update({(grade.assignment, test.mistake, test.hint) for test in of_mistakes})
+        names = [(grade.assignment, test.mistake, test.hint) for test in of_mistakes]
+        grades_with.update(dict.fromkeys(names, 1))
     for (assignment, mistake, hint), count in grades_with.most_common(5):
         title = escape(title_of(assignment, mistake or ""))
         console.print(f"[bold]{count}×[/] {assignment[:2]} {title}. [dim]{escape(hint or '')}[/]")

@@ -297,6 +297,13 @@ def _switch(value: object) -> object:
     return value if isinstance(value, bool) else _read_moment(value, time())
 
 
+def _no_host_network(value: object) -> object:
+    """Refuse the name of a sandbox that there was."""
+    if value == "host-network":
+        raise ValueError('names a sandbox that is gone: write "landlock".')
+    return value
+
+
 VISIBILITIES: tuple[str, ...] = get_args(Visibility)
 _LEVEL = {"enum": list(VISIBILITIES)}
 _DATED = {
@@ -351,9 +358,11 @@ class CourseFile(YamlRecord):
         "as `2026-11-27`.",
     )
     limits: Limits = Limits()
-    min_tier: Literal["namespaces", "host-network", "landlock"] | None = Field(
+    min_tier: Annotated[
+        Literal["namespaces", "landlock"] | None, BeforeValidator(_no_host_network)
+    ] = Field(
         default=None,
-        description="The weakest sandbox that may grade, strongest first; without it, any of the three, or --unsafe.",
+        description="The weakest sandbox that may grade, strongest first; without it, either, or --unsafe.",
     )
     assignments: tuple[Assignment, ...] = Field(strict=False)
     GONE: ClassVar[dict[str, str]] = {

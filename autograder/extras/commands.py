@@ -20,6 +20,7 @@ from autograder.options import (
     Steps,
     argument,
     flag,
+    ignore,
     path_option,
     value,
 )
@@ -95,7 +96,7 @@ def collect(
         Path(output), wanted, people, source, replace, path_of(times)
     )
     if source == "git":
-        return _collect_from_git(archives, loaded, options, branch or "", on_repository or _ignore)
+        return _collect_from_git(archives, loaded, options, branch or "", on_repository or ignore)
     if branch:
         raise RefusedError("--branch is for repositories; say --from git as well.")
     return collecting.collect([Path(archive) for archive in archives], loaded, options)
@@ -220,7 +221,7 @@ def export(
         repositories=os.fspath(repositories) if repositories else None,
         branch=branch,
         replace=replace,
-        on_step=on_step or _ignore,
+        on_step=on_step or ignore,
     )
     if exporter.has_grades:
         request = exports.read_grades(request, Path(grades), exporter, section)
@@ -239,7 +240,3 @@ def export_command(call: Call) -> int:
 
 def path_of(path: AnyPath | None) -> Path | None:
     return None if path is None else Path(path)
-
-
-def _ignore(*_: object) -> None:
-    return None

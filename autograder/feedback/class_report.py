@@ -17,10 +17,9 @@ from autograder.feedback.pages import TEMPLATES, feedback_path, write_page
 from autograder.feedback.student_page import student_path
 from autograder.feedback.titles import parts_in_order, titles_of
 from autograder.gradebook.decisions import Decision
-from autograder.gradebook.final_scores import FILE_NAME as GRADEBOOK
-from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number
+from autograder.gradebook.final_scores import Effective, PastAttempt, final_of, number, standing
 from autograder.gradebook.lateness import Final, GradeKey
-from autograder.gradebook.times import read_names, read_originals
+from autograder.gradebook.table import FILE_NAME as GRADEBOOK
 from autograder.records import Grade
 
 FILE_NAME = "index.html"
@@ -131,8 +130,8 @@ def write_class_report(
         "class_report.html.j2",
         course=course.title,
         sections=sections,
-        names=read_names(folder) | dict(effective.people.names),
-        originals=dict(effective.people.originals) | read_originals(folder),
+        names=effective.names,
+        originals=effective.originals,
         points=sum(section.points for section in sections),
         others=any(grade.assignment not in titles for grade in grades),
         script_digest=_script_digest(),
@@ -297,7 +296,7 @@ def _cell(section: Section, grade: Grade | None, effective: Effective) -> TableC
     if grade is None:
         return None
     final = final_of(grade, effective.finals)
-    if grade.status == "refused" and not final.score:
+    if standing(grade, final) == "refused":
         return _refused(grade, section.title, section.points)
     reached = stats.share(final.score, grade.max_score)
     kind = "low" if reached < LOW else ""

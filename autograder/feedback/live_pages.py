@@ -16,9 +16,10 @@ from autograder.feedback.html import StudentPages
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.status_page import Recent, Status, write_status
 from autograder.feedback.titles import titles_of
-from autograder.gradebook.final_scores import ClassOf, Effective, what_counts, write_gradebook
+from autograder.gradebook.final_scores import ClassOf, Effective, what_counts
 from autograder.gradebook.journal import Reading
 from autograder.gradebook.lateness import GradeKey
+from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade, Submission
 from autograder.runs.fence import may_pass, sentence_of
 from autograder.runs.watching import State
@@ -30,6 +31,7 @@ CLASS_SHARE = (
 RETRY_SECONDS = 30.0
 STATUS_SECONDS = 15.0
 TROUBLED_SECONDS = 600.0  # after a problem
+SILENT_SECONDS = 3600.0  # before the same problem is told again
 CLOCK = "%H:%M:%S"
 
 Publish = Callable[[Submission, Path], None]
@@ -88,7 +90,7 @@ class LivePages:
         self._next_status = 0.0
         self._again: set[str] = set()  # students whose pages failed
         self._again_at = 0.0
-        self._told: set[str] = set()  # since the last time that nothing failed
+        self._told: dict[str, float] = {}
         self._troubled_until = 0.0
         self._since = self._time()
         self._graded = 0
@@ -109,7 +111,7 @@ class LivePages:
             except Exception as error:
                 if may_pass(error):
                     raise
-                self._tell_once(sentence_of(error), error)
+                self.troubled_by(error)
 
     def end(self) -> None:
         """Write what is still behind, and that grading has ended."""
@@ -144,9 +146,20 @@ class LivePages:
         self._note(submission, "waits for the next hour")
         self._on_postponed(f"{submission.student}: {sentence}")
 
-    def troubled(self, problem: str) -> None:
-        self._troubled_until = time.monotonic() + TROUBLED_SECONDS
-        self._tell(problem)
+    def troubled(self, problem: str, kind: str = "") -> None:
+        """Tell of a problem, but not all the time; a full disk is one problem, whatever is written."""
+        now = time.monotonic()
+        self._troubled_until = now + TROUBLED_SECONDS
+        if now - self._told.get(kind or problem, -SILENT_SECONDS) >= SILENT_SECONDS:
+            self._told[kind or problem] = now
+            self._tell(problem)
+
+    def troubled_by(self, error: Exception, student: str = "") -> None:
+        """Tell of an error; of a fault, with the student whose name or work met it."""
+        sentence = sentence_of(error)
+        is_named = student and not may_pass(error)
+        kind = str(error.strerror) if isinstance(error, OSError) else ""
+        self.troubled(f"{student}: {sentence}" if is_named else sentence, kind)
 
     def looked(self, state: State) -> None:
         is_new = state != self._state
@@ -170,8 +183,6 @@ class LivePages:
         if time.monotonic() >= self._next_try:
             with self._trying(self._postpone):
                 self._write_pages()
-                if not self._again and not self._is_class_behind:
-                    self._told.clear()
         with self._trying(self._postpone):
             self._write_status(state)
 
@@ -182,9 +193,7 @@ class LivePages:
             yield
         except Exception as error:
             postpone()
-            sentence = sentence_of(error)
-            is_named = student and not may_pass(error)
-            self._tell_once(f"{student}: {sentence}" if is_named else sentence, error)
+            self.troubled_by(error, student)
 
     def _postpone(self) -> None:
         self._next_try = time.monotonic() + RETRY_SECONDS
@@ -226,7 +235,7 @@ class LivePages:
 
     def _write_class(self, effective: Effective) -> None:
         begun = time.monotonic()
-        write_gradebook(self._folder, effective.grades, effective.finals)
+        write_gradebook(self._folder, effective)
         write_class_report(self._folder, self._course, effective)
         self._is_class_behind = False
         now = time.monotonic()
@@ -241,7 +250,7 @@ class LivePages:
             except Exception as error:
                 if may_pass(error):
                     raise
-                self._tell_once(f"{submission.student}: {sentence_of(error)}", error)
+                self.troubled_by(error, submission.student)
             del self._unpublished[key]
 
     def _write_status(self, state: str) -> None:
@@ -259,13 +268,6 @@ class LivePages:
             recent=tuple(self._recent),
         )
         write_status(self._folder, status)
-
-    def _tell_once(self, problem: str, error: Exception) -> None:
-        """Tell a problem once until all is well again; a full disk is one problem, whatever is written."""
-        kind = str(error.strerror) if isinstance(error, OSError) else problem
-        if kind not in self._told:
-            self._told.add(kind)
-            self.troubled(problem)
 
     def _note(self, submission: Submission, result: str) -> None:
         assignment = self._course.find(submission.assignment)

@@ -9,14 +9,13 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from autograder.feedback.html import PartPage
+from autograder.feedback.causes import STATES, Cause
 from autograder.feedback.pages import plain, printable
 from autograder.feedback.pictures import Picture
+from autograder.feedback.record import PageRecord, PartRecord
 from autograder.gradebook.final_scores import number
-from autograder.gradebook.lateness import Final
-from autograder.records import Grade, TestResult
+from autograder.records import TestResult
 from autograder.text.wording import begun
 
 PICTURES = "pictures"
@@ -40,10 +39,10 @@ class MarkdownPage:
     pictures: Mapping[str, bytes]
 
 
-def as_markdown(values: Mapping[str, Any]) -> MarkdownPage:
-    """Return the page of these values, which `page_values` makes."""
+def as_markdown(page: PageRecord) -> MarkdownPage:
+    """Return the page as Markdown."""
     pictures: dict[str, bytes] = {}
-    blocks = [*_top(values), *_body(values, pictures)]
+    blocks = [*_top(page), *_body(page, pictures)]
     return MarkdownPage("\n\n".join(blocks) + "\n", pictures)
 
 
@@ -114,55 +113,51 @@ def _items(texts: Sequence[str]) -> str:
     return "\n".join(f"- {text}" for text in texts)
 
 
-def _top(values: Mapping[str, Any]) -> Iterator[str]:
-    yield f"# {escaped(values['title'])}"
-    who = escaped(values["student"])
-    if values["name"] not in ("", values["student"]):
-        who = f"{escaped(values['name'])}, {who}"
-    files = " and ".join(_code(str(printable(file.name))) for file in values["files"])
+def _top(page: PageRecord) -> Iterator[str]:
+    yield f"# {escaped(page.title)}"
+    who = escaped(page.student)
+    if page.name not in ("", page.student):
+        who = f"{escaped(page.name)}, {who}"
+    files = " and ".join(_code(str(printable(name))) for name in page.files)
     yield f"Feedback for {who}{f' on {files}' if files else ''}"
-    if values["handed_in"]:
-        yield f"Handed in {escaped(values['handed_in'])}"
+    if page.handed_in:
+        yield f"Handed in {escaped(page.handed_in)}"
 
 
-def _body(values: Mapping[str, Any], pictures: dict[str, bytes]) -> Iterator[str]:
-    grade: Grade = values["grade"]
-    final: Final = values["final"]
-    if final.excused:
+def _body(page: PageRecord, pictures: dict[str, bytes]) -> Iterator[str]:
+    if page.standing == "excused":
         yield "**Excused**"
-        yield from _decided(final)
+        yield from _decided(page)
         return
-    if grade.status == "refused" and not final.score:
-        yield from _refused(grade)
-        yield from _decided(final)
+    if page.standing == "refused":
+        yield from _refused(page)
+        yield from _decided(page)
         return
-    which = " in the visible tests" if values["visible_only"] else ""
-    yield f"**{number(final.score)} of {number(grade.max_score)} points{which}**"
-    if final.days:
-        yield f"{escaped(final.sentence)}."
-    yield from _decided(final)
-    yield escaped(values["word"])
-    yield from map(_prose, values["loading"])
-    for place, part in enumerate(values["parts"], start=1):
-        yield from _part(part, place, values["states"], pictures)
+    which = " in the visible tests" if page.visible_only else ""
+    yield f"**{number(page.score)} of {number(page.max_score)} points{which}**"
+    if page.late:
+        yield f"{escaped(page.late)}."
+    yield from _decided(page)
+    yield escaped(page.word)
+    yield from map(_prose, page.loading)
+    for place, part in enumerate(page.parts, start=1):
+        yield from _part(part, place, pictures)
 
 
-def _refused(grade: Grade) -> Iterator[str]:
+def _refused(page: PageRecord) -> Iterator[str]:
     yield "**Not graded**"
-    yield _quoted(_prose(grade.problem or "No reason was given."))
-    points = number(grade.max_score)
-    counts = f" Until then, this submission counts 0 of {points} points." if grade.max_score else ""
+    yield _quoted(_prose(page.problem))
+    points = number(page.max_score)
+    counts = f" Until then, this submission counts 0 of {points} points." if page.max_score else ""
     yield f"Correct the problem and hand in your file again.{counts}"
 
 
-def _decided(final: Final) -> Iterator[str]:
-    if final.decisions:
-        yield _items([escaped(decision.sentence) for decision in final.decisions])
+def _decided(page: PageRecord) -> Iterator[str]:
+    if page.decisions:
+        yield _items([escaped(sentence) for sentence in page.decisions])
 
 
-def _part(
-    part: PartPage, place: int, states: Mapping[str, str], pictures: dict[str, bytes]
-) -> Iterator[str]:
+def _part(part: PartRecord, place: int, pictures: dict[str, bytes]) -> Iterator[str]:
     points = f" ({number(part.score)} of {number(part.points)})" if part.points else ""
     yield f"## {escaped(part.title)}{points}"
     if part.works:
@@ -171,26 +166,25 @@ def _part(
         yield _prose(reason)
         yield _items([f"✓ {escaped(title)}" for title in titles])
     for cause in part.causes:
-        yield from _cause(cause, states)
+        yield from _cause(cause)
     yield from _drawn(part.pictures, place, pictures)
     for reason, waiting in part.waiting.items():
         yield _prose(reason)
         yield _items([_costing(test) for test in waiting])
 
 
-def _cause(cause: Sequence[Sequence[TestResult]], states: Mapping[str, str]) -> Iterator[str]:
-    first = cause[0][0]
-    if first.hint:
-        name = f"**{escaped(begun(first.mistake))}**\n\n" if first.mistake else ""
-        yield _quoted(f"{name}{_prose(first.hint)}")
-    for failure in cause:
-        yield _items([f"✗ {_costing(test)}: {states[test.outcome]}" for test in failure])
+def _cause(cause: Cause) -> Iterator[str]:
+    if cause.question:
+        name = f"**{escaped(begun(cause.mistake))}**\n\n" if cause.mistake else ""
+        yield _quoted(f"{name}{_prose(cause.question)}")
+    for failure in cause.failures:
+        yield _items([f"✗ {_costing(test)}: {STATES[test.outcome]}" for test in failure])
         yield _prose(failure[0].message or "")
 
 
 def _costing(test: TestResult) -> str:
-    lost = test.max_score - test.score
-    return f"{escaped(test.title)} (−{number(lost)})" if lost > 0 else escaped(test.title)
+    cost = f" (−{number(test.lost)})" if test.lost > 0 else ""
+    return f"{escaped(test.title)}{cost}"
 
 
 def _drawn(drawn: Sequence[Picture], place: int, pictures: dict[str, bytes]) -> Iterator[str]:

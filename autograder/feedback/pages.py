@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from autograder.feedback.causes import STATES
 from autograder.gradebook.final_scores import number
 from autograder.installation.distribution import install_extra
 from autograder.records import Grade, InfrastructureError, Submission
@@ -115,6 +116,7 @@ def templates(folder: Path = TEMPLATES) -> "Environment":
         plain=plain,
         list_items=list_items,
     )
+    environment.globals["states"] = STATES
     environment.globals["script"] = _raw("report.js")
     environment.globals["style"] = _raw("style.css")
     return environment

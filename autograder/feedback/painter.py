@@ -20,7 +20,7 @@ from autograder.bridge.shared.errors import StudentError, StudentTimeoutError
 from autograder.checks.explain import explain
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile
 from autograder.runs.pool import Plan, graders, this_grader

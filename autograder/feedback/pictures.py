@@ -27,8 +27,7 @@ class Picture:
 
 def failing_parts(grade: Grade) -> tuple[str, ...]:
     """Return the parts with failures, in the order of the suite."""
-    failing = (test for test in grade.tests if not test.is_right and test.outcome != "skipped")
-    return tuple(dict.fromkeys(test.part for test in failing))
+    return tuple(dict.fromkeys(test.part for test in grade.tests if test.fails))
 
 
 def picture_file(folder: Path, course: Course, grade: Grade) -> Path | None:

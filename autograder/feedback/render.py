@@ -5,10 +5,10 @@ The HTML has inline styles and inherits the text colour, so it is readable on li
 
 import html
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograder.records import HIDDEN_TESTS, TestResult
+from autograder.feedback.causes import Cause, causes_of, is_unwritten, told
+from autograder.records import TestResult
 
 _GREEN = "#1a7f37"
 _RED = "#c62828"
@@ -24,16 +24,10 @@ _STATES = {  # mark, word and colour
     "crashed": ("✗", "crashed", _RED),
     "decided": ("✓", "decided", _GREY),
 }
-_UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
 _PILL = (
     "flex:none;align-self:start;width:5.6em;margin-right:.6em;border-radius:.6em;text-align:center"
 )
 _CODE = re.compile(r"`([^`\n]+)`")
-
-
-def is_unwritten(result: TestResult) -> bool:
-    """Whether a test failed because the student's code for it is still to be written."""
-    return result.outcome == "failed" and _UNWRITTEN.match(result.message or "") is not None
 
 
 @dataclass(frozen=True)
@@ -77,19 +71,18 @@ class Message:
 
     def __repr__(self) -> str:
         lines = [self.heading, *self.notes, *map(str, self.items)]
-        for tests in by_cause(self.results):
-            lines += _question(tests[0])
-            shared = shared_message(tests)
-            lines += [line for line in shared.split("\n") if line]
-            already_said = {shared}
-            for result in tests:
+        for cause in causes_of(self.results):
+            lines += _question(cause)
+            lines += [line for line in cause.shared.split("\n") if line]
+            already_said = {cause.shared}
+            for result in cause.tests:
                 lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
                 lines += [f"    {line}" for line in _sentences(result, already_said)]
         return "\n".join([*lines, self.foot] if self.foot else lines)
 
     def _repr_html_(self) -> str:
         rows = "".join(item.as_html for item in self.items)
-        rows += "".join(map(_rows, by_cause(self.results)))
+        rows += "".join(map(_rows, causes_of(self.results)))
         pieces = [
             _paragraph(f"<strong>{prose(self.heading)}</strong>"),
             *(_paragraph(prose(n)) for n in self.notes),
@@ -101,20 +94,6 @@ class Message:
         colour = _GREEN if self.passed else _GREY
         edge = f"border-left:4px solid {colour};padding:.2em .9em;margin:.4em 0;line-height:1.5"
         return f'<div role="status" style="{edge}">{"".join(pieces)}</div>'
-
-
-def by_cause(results: Iterable[TestResult]) -> Iterable[list[TestResult]]:
-    """Return the tests that fail for one cause together, in the order of their first ones."""
-    causes: dict[object, list[TestResult]] = {}
-    for result in results:
-        causes.setdefault(result.cause, []).append(result)
-    return causes.values()
-
-
-def shared_message(tests: Sequence[TestResult]) -> str:
-    """Return the message of several failing tests if it is the same for all, to be shown once above them; else ""."""
-    messages = {test.message or "" for test in tests}
-    return messages.pop() if len(tests) > 1 and len(messages) == 1 and not tests[0].is_right else ""
 
 
 def prose(text: str) -> str:
@@ -129,12 +108,9 @@ def _paragraph(content: str) -> str:
     return f'<p style="margin:.2em 0">{content}</p>'
 
 
-def _question(result: TestResult) -> list[str]:
-    """Return the name of a known mistake and its question, for the first of the tests that it explains."""
-    if not result.hint or result.is_right:
-        return []
-    familiar = [f"This looks familiar: {result.mistake}."] if result.mistake else []
-    return [*familiar, f"→ {result.hint}"]
+def _question(cause: Cause) -> list[str]:
+    """Return the name of a known mistake and its question."""
+    return [*filter(None, [cause.familiar]), f"→ {cause.question}"] if cause.question else []
 
 
 def _state(result: TestResult) -> tuple[str, str, str]:
@@ -142,29 +118,24 @@ def _state(result: TestResult) -> tuple[str, str, str]:
 
 
 def _cost(result: TestResult) -> str:
-    return (
-        f" (−{result.max_score - result.score:g})"
-        if not result.is_right and result.outcome != "skipped"
-        else ""
-    )
+    return f" (−{result.lost:g})" if result.fails else ""
 
 
 def _sentences(result: TestResult, already_said: set[str]) -> list[str]:
     """Return the message of a test, unless it is among those `already_said`."""
-    waits = result.outcome == "skipped" and result.name != HIDDEN_TESTS
-    message = "" if waits or result.outcome == "passed" else result.message or ""
+    message = told(result)
     if message in already_said:
         return []
     already_said.add(message)
     return [line for line in message.split("\n") if line]
 
 
-def _rows(tests: list[TestResult]) -> str:
-    shared = shared_message(tests)
-    already_said = {shared}
-    asked = "<br>".join(prose(line) for line in [*_question(tests[0]), *filter(None, [shared])])
+def _rows(cause: Cause) -> str:
+    already_said = {cause.shared}
+    above = [*_question(cause), *filter(None, [cause.shared])]
+    asked = "<br>".join(map(prose, above))
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
-    rows = "".join(_row(result, already_said) for result in tests)
+    rows = "".join(_row(result, already_said) for result in cause.tests)
     return (
         f'<li style="{edge}">{asked}<ul style="list-style:none;padding:0">{rows}</ul></li>'
         if asked

@@ -140,9 +140,7 @@ def unnamed_failures(grades: Iterable[Grade]) -> list[Cluster]:
     """Group the failed tests that match no known mistake, largest group first, by the skeletons of their messages."""
     failures: dict[tuple[object, ...], tuple[list[TestResult], list[str]]] = {}
     for grade in grades:
-        failed = [
-            t for t in grade.tests if not t.is_right and t.outcome != "skipped" and not t.mistake
-        ]
+        failed = [test for test in grade.tests if test.fails and not test.mistake]
         for part in dict.fromkeys(test.part for test in failed):
             tests = [test for test in failed if test.part == part]
             alike = tuple(

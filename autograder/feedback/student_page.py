@@ -5,7 +5,7 @@ Unlike the feedback, it shows all that is known about hidden tests. Students mus
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -41,16 +41,12 @@ def student_path(student: str) -> PurePosixPath:
 
 
 def write_student_page(
-    folder: Path,
-    course: Course,
-    effective: Effective,
-    title_of: TitleOf,
-    names: Mapping[str, str],
-    originals: Mapping[str, str],
+    folder: Path, course: Course, effective: Effective, title_of: TitleOf
 ) -> None:
     """Write the page of the student of these grades."""
     grades = effective.grades
     student = grades[0].student
+    called = effective.originals.get(student, student)
     timeline = sorted(
         ((attempt, grade) for grade in grades for attempt in effective.attempts(grade)),
         key=lambda pair: (
@@ -61,10 +57,8 @@ def write_student_page(
     write_page(
         folder / student_path(student),
         "student.html.j2",
-        student=originals.get(student, student),
-        name=effective.people.names.get(student)
-        or names.get(student)
-        or originals.get(student, student),
+        student=called,
+        name=effective.names.get(student, called),
         works=[_work(folder, course, with_titles(grade, title_of), effective) for grade in grades],
         timeline=[_row(course, attempt, grade) for attempt, grade in timeline],
     )

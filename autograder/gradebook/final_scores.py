@@ -1,16 +1,12 @@
-"""The gradebook, `grades.csv`: one row per student and assignment, for spreadsheets and other programs."""
+"""What counts of a journal: the grades after the decisions, and their final scores."""
 
-import csv
-import re
-import unicodedata
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, groupby
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook import lateness
@@ -26,41 +22,7 @@ from autograder.gradebook.demo_marker import MARK
 from autograder.gradebook.lateness import Attempt, Final, GradeKey, counting
 from autograder.gradebook.times import read_names, read_originals, read_times
 from autograder.records import Grade, RefusedError
-from autograder.text.files import write_whole
 from autograder.text.spelling import did_you_mean, one_of
-
-FILE_NAME = "grades.csv"
-COLUMNS = (
-    "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
-)  # fmt: skip
-# in locales with a decimal comma, spreadsheets separate cells with semicolons
-_JOINERS = "\u200c\u200d"
-_LAST_LATIN = "\u024f"
-_FORMULA = re.compile(r"(^|;\s*)(?=[=+\-@\t\r\n＝＋－＠])")
-
-
-def write_gradebook(
-    folder: Path, grades: Sequence[Grade], finals: Mapping[GradeKey, Final] | None = None
-) -> Path:
-    """Write `grades.csv` (RFC 4180, UTF-8) with these grades, one of each student and assignment.
-
-    `score` is the score in the journal, `final_score` the score after the decisions and lateness,
-    empty if excused; `days_late` is empty if unknown.
-    """
-    originals = read_originals(folder)
-    rows = (
-        [
-            harmless(originals.get(grade.student, grade.student)),
-            *_row(grade, final_of(grade, finals)),
-        ]
-        for grade in grades
-    )
-    return write_whole(folder / FILE_NAME, csv_lines([COLUMNS], rows))
-
-
-def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a CSV file with these rows."""
-    return map(csv.writer(SimpleNamespace(write=str)).writerow, chain(*tables))
 
 
 def latest_grades(grades: Iterable[Grade]) -> list[Grade]:
@@ -88,6 +50,10 @@ class ClassList:
 ClassOf = Callable[[Mapping[str, str]], ClassList]
 
 
+# what counts of a grade: a refused one has a score if an instructor gave points
+Standing = Literal["excused", "refused", "scored"]
+
+
 class PastAttempt(NamedTuple):
     """A submission that was graded: its last result in the journal, and when it was handed in, if known."""
 
@@ -103,7 +69,8 @@ class Effective(NamedTuple):
 
     `problems` are messages about decisions that do not fit. An excused student without a grade has
     only a final score. `several` are the graded submissions of a student for an assignment, if
-    there is more than one.
+    there is more than one. `names` are the display names by the ids in the grades, `originals` the
+    ids to show, where they differ; of the roster and of the course site.
     """
 
     grades: list[Grade]
@@ -111,6 +78,8 @@ class Effective(NamedTuple):
     problems: list[str]
     people: ClassList
     several: Mapping[GradeKey, Sequence[PastAttempt]] = {}
+    names: Mapping[str, str] = {}
+    originals: Mapping[str, str] = {}
 
     @property
     def absent(self) -> dict[str, str]:
@@ -156,12 +125,11 @@ class Effective(NamedTuple):
 
     def by_student(self) -> Iterator["Effective"]:
         """Yield the same for each student with a grade."""
-        for student, grades_of_student in groupby(self.grades, key=lambda grade: grade.student):
+        for _, grades_of_student in groupby(self.grades, key=lambda grade: grade.student):
             grades = list(grades_of_student)
             finals = {grade.key: final_of(grade, self.finals) for grade in grades}
             several = {key: self.several[key] for key in finals if key in self.several}
-            names = {student: self.people.names[student]} if student in self.people.names else {}
-            yield Effective(grades, finals, [], ClassList(names), several)
+            yield Effective(grades, finals, [], ClassList(), several, self.names, self.originals)
 
     def of_section(self, section: str) -> "Effective":
         """Return the same of one section; raises RefusedError if the roster has no such section."""
@@ -213,7 +181,9 @@ def what_counts(
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, everybody)
     effective_grades = [after.grade for after in decided]
     past = _past_attempts(effective_grades, groups, several)
-    effective = Effective(effective_grades, finals, problems, people, past)
+    known_names = names | {student: name for student, name in people.names.items() if name}
+    originals = {**people.originals, **read_originals(folder)}
+    effective = Effective(effective_grades, finals, problems, people, past, known_names, originals)
     return effective.of_section(section) if section else effective
 
 
@@ -310,6 +280,13 @@ def final_of(grade: Grade, finals: Mapping[GradeKey, Final] | None) -> Final:
     return (finals or {}).get(grade.key) or Final(grade.score)
 
 
+def standing(grade: Grade, final: Final) -> Standing:
+    """Return what is shown in place of a score, or that the score is."""
+    if final.excused:
+        return "excused"
+    return "refused" if grade.status == "refused" and not final.score else "scored"
+
+
 def points_of(
     assignment: Assignment, grades: Iterable[Grade], finals: Mapping[GradeKey, Final]
 ) -> float:
@@ -362,32 +339,3 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
         "final_score": None if final.excused else final.score,
     }
     return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
-
-
-def _row(grade: Grade, final: Final) -> tuple[str, ...]:
-    scores = (number((final.journal or grade).score), number(grade.max_score))
-    late = f"{final.days}" if final.due and final.known else ""
-    names = (harmless(grade.assignment),)
-    decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
-    count = "" if final.excused else number(final.score)
-    return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)
-
-
-def harmless(text: str) -> str:
-    """Return the text for a cell: without characters that are not seen, and with an apostrophe before a formula.
-
-    Control characters and those that change the direction of writing can make a cell look like
-    another one.
-    """
-    visible = "".join(
-        letter for place, letter in enumerate(text) if _is_visible(letter, text[place - 1 : place])
-    )
-    return _FORMULA.sub(r"\1'", visible)
-
-
-def _is_visible(letter: str, before: str) -> bool:
-    if letter in "\t\r\n":
-        return True
-    if letter in _JOINERS:  # part of the spelling of Persian and of the scripts of India
-        return before > _LAST_LATIN
-    return unicodedata.category(letter) not in ("Cc", "Cf")

@@ -28,9 +28,7 @@ class Journal:
         self._suites = grades.suites
         self.latest = {grade.key: grade for grade in grades}
         self.problem = grades.problem
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        self._file = os.fdopen(open_as_its_folder(str(self.path), flags), "a+b")
-        self._end_last_line()
+        self._open()
 
     def __enter__(self) -> "Journal":
         return self
@@ -42,24 +40,27 @@ class Journal:
             self._file.close()
 
     def append(self, grade: Grade) -> None:
-        """Append one grade and flush it to the operating system; raises InfrastructureError if that fails."""
+        """Append one grade and flush it to the operating system.
+
+        Raises InfrastructureError if that fails; the next one is then written in place of what was
+        cut off.
+        """
         try:
+            if self._file.closed:
+                self._open()
             line = self._suites.to_line(grade)
             text = line.encode("utf-8", "replace") + b"\n"
             seal(self.path.parent, FILE_NAME, text)
             self._file.write(text)
             self._file.flush()
         except OSError as error:
+            with suppress(OSError):
+                self._file.close()
             raise InfrastructureError(
                 f"{self.path} cannot be written: {error.strerror}. Earlier grades are kept. Solve the problem "
                 "and run the same command again."
             ) from None
         self.latest[grade.key] = self._suites.to_grade(line)  # shares texts with other grades
-
-    def close(self) -> None:
-        """Close the file after a write that failed, and was reported; a complete line stays."""
-        with suppress(OSError):
-            self._file.close()
 
     def holds(
         self, submission: Submission, submission_sha256: str, suite_sha256: str | None
@@ -69,6 +70,11 @@ class Journal:
         if stored is None or stored.status != "graded" or stored.autograder != __version__:
             return False
         return (stored.submission_sha256, stored.suite_sha256) == (submission_sha256, suite_sha256)
+
+    def _open(self) -> None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        self._file = os.fdopen(open_as_its_folder(str(self.path), flags), "a+b")
+        self._end_last_line()
 
     def _end_last_line(self) -> None:
         """Remove a partial last line, and terminate a complete one without a newline."""

@@ -21,8 +21,9 @@ from autograder.bridge.outside.transcript import Answer, KeptTranscripts, Transc
 from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.watch import TaskEndedError, Watch
-from autograder.suite.evidence import evidence, is_told
+from autograder.grading.suite_run import TrustedExaminee
+from autograder.grading.time_limits import Watch
+from autograder.suite.evidence import is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
@@ -119,27 +120,20 @@ class Diagnosis:
         subject = self._subjects[mistake.id]
         compared = Transcript if is_told(transcript) else partial(_Comparison, transcript)
         subject.connection.new_transcript = compared
-        try:
-            error = self._run(test, subject, f"{mistake.id} in {test.name}")
-        except TaskEndedError:
+        examinee = TrustedExaminee(subject, self._watch, f"{mistake.id} in", SECONDS, lasting=True)
+        (ending,) = self._session.examine(examinee, self._run_seed, [test])
+        if ending.transcript is None:  # it ended a process before
             return Attempt(finished=True, failed=False, transcript=Transcript())
         # without the student's transcript
-        taken = evidence(error, Transcript(subject.connection.transcript.answers))
-        return Attempt(not isinstance(error, _OtherAnswer), error is not None, taken)
-
-    def _run(
-        self, test: Test, subject: RemoteSubject[LoopbackConnection], task: str
-    ) -> BaseException | None:
-        self._session.start(self._run_seed)
-        with self._watch.limit(task, SECONDS, lasting=True):
-            return self._session.run(test, subject)
+        answers = Transcript(ending.transcript.answers)
+        return Attempt(not isinstance(ending.error, _OtherAnswer), ending.failed, answers)
 
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
         load_text(text, filename, module)
-        connection = LoopbackConnection(Server(sys.modules[module]))
+        connection = LoopbackConnection(Server(sys.modules[module]), records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 

@@ -7,20 +7,32 @@ unwritten part earns nothing.
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from autograder.bridge.outside.endless_calls import SHARE_LEFT
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.course.markers import BEGIN, parts_of_lines
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.suite_run import SuiteRun, TestEnding
-from autograder.grading.watch import Watch
+from autograder.grading.suite_run import SubmissionExaminee
+from autograder.grading.time_limits import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.suite.session import SuiteSession, Test
+from autograder.suite.session import Ending, SuiteSession, Test
 
 STUB_SEED = 0  # the same in all runs: whether a test counts must not depend on the run
 Names = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How a test ended with the solution in place of other parts; `used` are the names for which that was called."""
+
+    ending: Ending
+    used: Names
+
+    @property
+    def followed(self) -> bool:
+        return self.ending.passed and bool(self.used)
 
 
 class FollowThrough:
@@ -42,10 +54,10 @@ class FollowThrough:
         self._passed_by_stub: dict[tuple[str, Names], set[str]] = {}
 
     def again(
-        self, loaded: LoadedSubmission, endings: Sequence[TestEnding], seed: int
-    ) -> dict[str, TestEnding]:
+        self, loaded: LoadedSubmission, endings: Sequence[Ending], seed: int
+    ) -> dict[str, Retry]:
         """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
-        new_endings: dict[str, TestEnding] = {}
+        retries: dict[str, Retry] = {}
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
             of_part = [ending for ending in endings if ending.test.part == part.name]
@@ -55,11 +67,11 @@ class FollowThrough:
                 tests = [ending.test for ending in of_part]
                 earned_by_stub = self._tests_that_the_stub_passes(part.name, replaced, tests)
                 tried = [test for test in failed if test.name not in earned_by_stub]
-                new_endings |= self._taken(loaded, replaced, tried, seed)
-            followed = {name for name, ending in new_endings.items() if ending.followed}
+                retries |= self._taken(loaded, replaced, tried, seed)
+            followed = {name for name, retry in retries.items() if retry.followed}
             if not all(test.name in followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
-        return new_endings
+        return retries
 
     def _tests_that_the_stub_passes(
         self, part: str, replaced: Names, tests: Iterable[Test]
@@ -68,14 +80,14 @@ class FollowThrough:
         functions are the solution's.
         """
         if (part, replaced) not in self._passed_by_stub:
-            endings = self._taken(self._stub, replaced, tests, STUB_SEED)
-            passed = {name for name, ending in endings.items() if ending.passed}
+            retries = self._taken(self._stub, replaced, tests, STUB_SEED)
+            passed = {name for name, retry in retries.items() if retry.ending.passed}
             self._passed_by_stub[part, replaced] = passed
         return self._passed_by_stub[part, replaced]
 
     def _taken(
         self, submission: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
-    ) -> dict[str, TestEnding]:
+    ) -> dict[str, Retry]:
         """Run tests on a submission with the solution in place of these functions and classes."""
         stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
         loaded = LoadedSubmission(
@@ -85,17 +97,16 @@ class FollowThrough:
         share = SHARE_LEFT[0] if submission.stopped else 1
         loaded.load_seconds = submission.load_seconds * share
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
-        suite_run = SuiteRun(self._session, loaded, cache, self._watch, again=True)
-        self._session.start(seed)
-        endings = {}
+        examinee = SubmissionExaminee(loaded, cache, self._watch, again=True)
+        retries = {}
+        stand_ins.begin()
         try:
-            for test in tests:
+            for ending in self._session.examine(examinee, seed, tests):
+                retries[ending.test.name] = Retry(ending, tuple(sorted(stand_ins.called)))
                 stand_ins.begin()
-                ending = suite_run.take(test)
-                endings[test.name] = replace(ending, used=tuple(sorted(stand_ins.called)))
         finally:
             loaded.close()
-        return endings
+        return retries
 
 
 def names_of_parts(solution: str) -> tuple[dict[str, set[str]], dict[str, set[str]]]:

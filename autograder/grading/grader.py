@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -26,12 +26,17 @@ from autograder.grading.prepared import (
 )
 from autograder.grading.reference import MissingModuleError, import_needed, needs
 from autograder.grading.sent_requests import sent_requests
-from autograder.grading.suite_run import SolutionFailsError, SuiteRun, TestEnding, check_solution
-from autograder.grading.watch import TaskEndedError, Watch
+from autograder.grading.suite_run import (
+    SolutionFailsError,
+    SubmissionExaminee,
+    TrustedExaminee,
+    failures_of_solution,
+)
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
 from autograder.source.names_used import is_among
-from autograder.suite.session import Test
+from autograder.suite.session import Ending, Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
 from autograder.walls.inside.tried import NETWORK, PROGRAM
@@ -90,7 +95,7 @@ class Grader:
             for name, prepared in self._prepared.items()
         }
         self._begin(run_seed)
-        self._unsound = {name: self._failures_of_solution(name) for name in self.assignments}
+        self._unsound = {name: self._problems_of_solution(name) for name in self.assignments}
 
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
@@ -202,15 +207,10 @@ class Grader:
         except TaskEndedError as ended:
             return f"loading it {ended}"
         subject = Subject(student, self.workers.references[name])
-        self.session.start(run_seed)
-        for test in self.tests[name]:
-            try:
-                with self.watch.limit(test.name, seconds):
-                    error = self.session.run(test, subject)
-            except TaskEndedError as ended:
-                error = ended
-            if error is not None:
-                return f"{test.name} ({type(error).__name__}: {error})"[:500]
+        examinee = TrustedExaminee(subject, self.watch, "trusted code in", seconds)
+        for ending in self.session.examine(examinee, run_seed, self.tests[name]):
+            if error := ending.error:
+                return f"{ending.test.name} ({type(error).__name__}: {error})"[:500]
         return None
 
     def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
@@ -250,16 +250,13 @@ class Grader:
     ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
         try:
-            suite_run = SuiteRun(self.session, loaded, self._cache, self.watch)
-            self.session.start(self.run_seed)
-            endings = [suite_run.take(test) for test in prepared.tests]
+            examinee = SubmissionExaminee(loaded, self._cache, self.watch)
+            endings = [*self.session.examine(examinee, self.run_seed, prepared.tests)]
         finally:
             loaded.close()
-        for ending in endings:
-            if ending.may_be_ours:
-                check_solution(
-                    self.session, ending.test, self.workers.references[assignment.name], self.watch
-                )
+        in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]
+        for failure in self._failures_of_solution(assignment.name, in_doubt, self.watch):
+            raise failure
         follow_through = self._follow_through[assignment.name]
         again = (
             follow_through.again(loaded, endings, self.run_seed)
@@ -269,14 +266,18 @@ class Grader:
         diagnosis = self.diagnoses[assignment.name]
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself
-        names = diagnosis.name(_transcripts(again.values()), missed)
+        retried = [retry.ending for retry in again.values()]
+        names = diagnosis.name(_transcripts(retried), missed)
         named = {**diagnosis.name(_transcripts(endings), missed), **names}
         results = []
         for ending in endings:
             name = ending.test.name
-            retry = again.get(name, ending)
-            result = self._result(retry if name in names else ending, loaded.file, named.get(name))
-            results.append(self._followed(result, retry.used) if retry.followed else result)
+            retry = again.get(name)
+            shown = retry.ending if retry and name in names else ending
+            result = self._result(shown, loaded.file, named.get(name))
+            if retry and retry.followed:
+                result = self._followed(result, retry.used)
+            results.append(result)
         return tuple(results), tuple(ending.seconds for ending in endings)
 
     def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
@@ -285,16 +286,18 @@ class Grader:
         score = round(result.max_score * self.course.follow_through, 6)
         return replace(result, outcome="followed", score=score, message=message)
 
-    def _failures_of_solution(self, name: str) -> list[str]:
+    def _failures_of_solution(
+        self, name: str, tests: Sequence[Test], watch: Watch
+    ) -> Iterator[SolutionFailsError]:
+        reference = self.workers.references[name]
+        return failures_of_solution(self.session, tests, reference, watch, self.run_seed)
+
+    def _problems_of_solution(self, name: str) -> list[str]:
         """Return a sentence for each test that the solution fails."""
         problems = []
-        self.session.start(self.run_seed)
-        for test in self.tests[name]:
-            try:
-                check_solution(self.session, test, self.workers.references[name], Watch())
-            except SolutionFailsError as failure:
-                self._blame_package(self.assignments[name], failure)
-                problems.append(f"{name}: {failure}")
+        for failure in self._failures_of_solution(name, self.tests[name], Watch()):
+            self._blame_package(self.assignments[name], failure)
+            problems.append(f"{name}: {failure}")
         return problems
 
     def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
@@ -305,24 +308,17 @@ class Grader:
                 needs(assignment, failure.missing, failure)
             )
 
-    def _result(self, ending: TestEnding, file: SourceFile, mistake: Mistake | None) -> TestResult:
-        test = ending.test
-        failure = ending.skipped
-        full_message = None
-        if ending.error is not None:
-            messages = self.course.feedback.graded if test.hidden else "full"
-            failure = explain(ending.error, full=messages == "full", file=file)
-            full_message = (
-                explain(ending.error, full=True, file=file).message if messages == "both" else None
-            )
-        passed = TestResult(
-            test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden
-        )
-        if failure is None:
-            return passed
-        hint, name = (mistake.hint, mistake.id or None) if mistake else (None, None)
-        failed = replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
-        return replace(failed, hint=hint, mistake=name, full_message=full_message)
+    def _result(self, ending: Ending, file: SourceFile, mistake: Mistake | None) -> TestResult:
+        if ending.error is None:
+            return ending.result(None)
+        messages = self.course.feedback.graded if ending.test.hidden else "full"
+        result = ending.result(explain(ending.error, full=messages == "full", file=file))
+        if messages == "both":
+            full = explain(ending.error, full=True, file=file)
+            result = replace(result, full_message=full.message)
+        if mistake is None:
+            return result
+        return replace(result, hint=mistake.hint, mistake=mistake.id or None)
 
 
 def refused(course: Course, submission: Submission, problem: str, run_seed: int) -> Grade:
@@ -341,7 +337,7 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
     )
 
 
-def _transcripts(endings: Iterable[TestEnding]) -> dict[Test, Transcript]:
+def _transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
     return {
         ending.test: ending.transcript
         for ending in endings

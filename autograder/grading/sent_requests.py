@@ -11,8 +11,9 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.shared import wire
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.watch import Watch
-from autograder.suite.session import SuiteSession, Test
+from autograder.grading.suite_run import TrustedExaminee
+from autograder.grading.time_limits import TaskEndedError, Watch
+from autograder.suite.session import SuiteSession
 
 SECONDS = 30.0  # of processor time, for the solution in one test
 WITHOUT_INPUTS = {"seed", "find"}  # requests about the seed itself, and for a name
@@ -44,19 +45,14 @@ def sent_requests(
     """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
     name = f"requests.{prepared.solution.name}"
     load_text(prepared.solution.text, f"{name}.py", name)
-    session.start(run_seed)
     digests = {}
     for test in prepared.tests:
         if test.hidden:
             connection = _DigestingConnection(Server(sys.modules[name]))
             subject = RemoteSubject(connection, RemoteStudent(connection), reference)
-            digests[test.name] = _digest(session, test, subject, watch)
+            examinee = TrustedExaminee(subject, watch, "the requests of", SECONDS)
+            (ending,) = session.examine(examinee, run_seed, [test])
+            if isinstance(ending.error, TaskEndedError):
+                raise ending.error
+            digests[test.name] = connection.sent.hexdigest()
     return digests
-
-
-def _digest(
-    session: SuiteSession, test: Test, subject: RemoteSubject[_DigestingConnection], watch: Watch
-) -> str:
-    with watch.limit(f"the requests of {test.name}", SECONDS):
-        session.run(test, subject)
-    return subject.connection.sent.hexdigest()

@@ -1,9 +1,16 @@
 """Points that an instructor decided for a whole submission, as nbgrader can hold them."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from autograder.course.config import Assignment
+from autograder.course.config import Assignment, Part
 from autograder.records import Grade, TestResult
+
+
+def part_score(tests: Iterable[TestResult], part: Part) -> float:
+    """Return the points for one part, between 0 and the part's points."""
+    score = round(sum(test.score for test in tests if test.part == part.name), 6)
+    return float(min(max(score, 0.0), part.points))
 
 
 def by_part(grade: Grade, assignment: Assignment) -> Grade:

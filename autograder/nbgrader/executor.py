@@ -24,13 +24,12 @@ from traitlets import Bool, Integer, Unicode
 from autograder.course.config import Assignment, CourseError
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
-from autograder.feedback.pictures import Picture, pictures_of
-from autograder.feedback.titles import titles_of, with_titles
+from autograder.feedback.record import PageRecords
 from autograder.gradebook import texts
+from autograder.gradebook.final_scores import ClassList, Effective
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.times import keep_times, read_names, read_stamp
-from autograder.gradebook.visibility import as_shown
 from autograder.nbgrader.converter import enter_due, first_and_last, open_course, refusal
 from autograder.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.nbgrader.grading import grade_all
@@ -88,7 +87,7 @@ class GradedExporter(NotebookExporter):
 
     def begin(self) -> None:
         """Read and grade the submissions that nbgrader will process; raises NbGraderException."""
-        folder = self._folder_of_journal
+        folder = self.folder_of_journal
         try:
             around = self._submitted(".").parent
             folders = {
@@ -109,14 +108,9 @@ class GradedExporter(NotebookExporter):
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
 
-    def drawn(self, grade: Grade) -> list[Picture]:
-        """Return the pictures of failing parts that are drawn."""
-        return pictures_of(self._folder_of_journal, self.course, grade)
-
     def _enter_names(self) -> None:
         names = {
-            safe_name(student): name
-            for student, name in read_names(self._folder_of_journal).items()
+            safe_name(student): name for student, name in read_names(self.folder_of_journal).items()
         }
         with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
             enter_due(gradebook, self.course, self.assignment)
@@ -127,7 +121,8 @@ class GradedExporter(NotebookExporter):
             gradebook.db.commit()
 
     @property
-    def _folder_of_journal(self) -> Path:
+    def folder_of_journal(self) -> Path:
+        """The folder with the grades and the pictures."""
         return Path(self.folder.root) / self.journal
 
     def _due(self) -> Iterator[str]:
@@ -255,11 +250,9 @@ class ShowGrade(NbGraderPreprocessor):
             raise InfrastructureError(
                 f"{student} could not be graded; see above. This is not a score."
             )
-        visible = as_shown(exporter.course, grade, scores=True)
-        pictures = exporter.drawn(grade)
-        show_grade(
-            nb, exporter.assignment, with_titles(visible, titles_of(exporter.course)), pictures
-        )
+        records = PageRecords(exporter.folder_of_journal, exporter.course)
+        counted = Effective([grade], {}, [], ClassList())
+        show_grade(nb, exporter.assignment, records.page(grade, counted, scores=True))
         return nb, resources
 
 

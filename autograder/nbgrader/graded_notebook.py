@@ -11,11 +11,13 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG, flags_for_student
+from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from autograder.course.config import Assignment, Part
 from autograder.feedback.pictures import Picture
+from autograder.feedback.record import PageRecord, PartRecord
 from autograder.feedback.render import Message
-from autograder.records import Grade, SourceFile
+from autograder.nbgrader.decided_points import part_score
+from autograder.records import SourceFile
 from autograder.source.text import cell_source, notebook_cells
 
 MOST_CELLS = 1000  # maximum number of a student's cells to show
@@ -67,18 +69,15 @@ def submitted_notebook(
     return _Restorer(assignment, release, notes, has_tests).restore(cells[:MOST_CELLS])
 
 
-def show_grade(
-    notebook: NotebookNode, assignment: Assignment, grade: Grade, pictures: Sequence[Picture] = ()
-) -> None:
+def show_grade(notebook: NotebookNode, assignment: Assignment, page: PageRecord) -> None:
     """Write feedback and the part's score as a plain float to each test cell, where nbgrader reads them.
 
     Pictures go to the student's own cells `picture("part")`; without such a cell, to the part's
     test cell.
     """
-    left = {
-        part.name: [picture for picture in pictures if picture.part == part.name]
-        for part in assignment.parts
-    }
+    records = {part.name: PartRecord(part.name, part.title) for part in assignment.parts}
+    records |= {part.name: part for part in page.parts}
+    left = {part.name: records[part.name].pictures for part in assignment.parts}
     for cell in notebook.cells:
         asked = (
             re.fullmatch(r"picture\([\"'](\w+)[\"']\)", cell.source.strip())
@@ -92,8 +91,9 @@ def show_grade(
         part = next((part for part in assignment.parts if part.name == name), None)
         if cell.cell_type == "code" and part is not None:
             cell.execution_count = None
-            feedback, score = _outputs(part, grade, cell.metadata.pop(KEY, {}).get("notes", []))
-            drawn = _picture_outputs(left.get(part.name, []))
+            notes = cell.metadata.pop(KEY, {}).get("notes", [])
+            feedback, score = _outputs(part, records[part.name], page, notes)
+            drawn = _picture_outputs(left.get(part.name, ()))
             cell.outputs = [feedback, *drawn, score]
 
 
@@ -116,21 +116,18 @@ def _message(message: Message) -> NotebookNode:
     return nbformat.v4.new_output("display_data", shown)
 
 
-def part_score(grade: Grade, part: Part) -> float:
-    """Return the points of a grade for one part, between 0 and the part's points."""
-    score = round(sum(test.score for test in grade.tests if test.part == part.name), 6)
-    return float(min(max(score, 0.0), part.points))
-
-
-def _outputs(part: Part, grade: Grade, notes: list[str]) -> list[NotebookNode]:
-    results = tuple(test for test in grade.tests if test.part == part.name)
-    score = part_score(grade, part)
-    if grade.status == "refused":
-        notes = [*(note for note in notes if note != grade.problem), f"Not graded: {grade.problem}"]
-    notes = [*notes, *flags_for_student(grade.flags)]
+def _outputs(
+    part: Part, record: PartRecord, page: PageRecord, notes: list[str]
+) -> list[NotebookNode]:
+    score = part_score(record.tests, part)
+    if page.problem:
+        notes = [*(note for note in notes if note != page.problem), f"Not graded: {page.problem}"]
+    notes = [*notes, *page.loading]
     if any(note.endswith(TAKES_TOO_LONG) for note in notes):
         notes.append(BELOW_MAIN)
-    shown = Message(f"{part.title}: {score:g} of {part.points:g} points", results, tuple(notes))
+    shown = Message(
+        f"{part.title}: {score:g} of {part.points:g} points", record.tests, tuple(notes)
+    )
     number = nbformat.v4.new_output(
         "execute_result", {"text/plain": repr(score)}, execution_count=None
     )

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import InfrastructureError
 from autograder.runs import replies
 
@@ -23,6 +23,9 @@ CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.
 class Disposable:
     """Calls functions in one fork at a time; each fork calls `started` first, and then `enclose` with the
     descriptor of its pipe.
+
+    `fits` tells whether a value can be what the function returns for the arguments; a fork that
+    replies with another is no longer trusted, and counts as one that ended.
     """
 
     def __init__(
@@ -30,8 +33,10 @@ class Disposable:
         watch: KernelWatch,
         started: Callable[[], None],
         enclose: Callable[[int], object] = lambda pipe: None,
+        fits: Callable[..., bool] = lambda value, function, arguments: True,
     ) -> None:
         self._watch = watch
+        self._fits = fits
         self._started = started
         self._enclose = enclose
         self._left_out_always: dict[str, bool] = {}
@@ -109,6 +114,8 @@ class Disposable:
             return None
         try:
             value, raised_at, in_doubt = replies.loads(data)
+            if not (raised_at or self._fits(value, *request[1:])):
+                raise ValueError("a reply to another call")
         except Exception:  # it was no trusted code that sent this
             self._process.kill()
             return None

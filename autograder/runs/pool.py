@@ -15,7 +15,8 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
-from autograder.grading.watch import KernelWatch
+from autograder.course.digests import submission_digest
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
 from autograder.runs.private_folder import PrivateFolder
@@ -78,11 +79,14 @@ class GraderPool(ProcessPoolExecutor):
 
 
 def graders(plan: Plan) -> GraderPool:
-    """Start `plan.jobs` graders; raises SandboxUnavailableError if the sandbox is weaker than the course allows."""
+    """Start `plan.jobs` graders in a sandbox that was probed.
+
+    Raises SandboxUnavailableError if none works, or if it is weaker than the course allows.
+    """
     from autograder.walls.outside.launcher import require_tier
 
-    require_tier(plan.tier, plan.course.min_tier)
-    return GraderPool(plan)
+    tier = require_tier(plan.tier, plan.course.min_tier)
+    return GraderPool(replace(plan, tier=tier))
 
 
 _plan: Plan | None = None
@@ -102,6 +106,11 @@ def this_grader() -> "Grader":
 def grade_one(submission: Submission) -> Grade:
     """Return the grade of a submission; runs in a grader's process."""
     return this_grader().grade(submission)
+
+
+def be_ready() -> None:
+    """Load all that grading needs; runs in a grader's process."""
+    this_grader()
 
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -127,7 +136,16 @@ def _disposable() -> Disposable:
     this_grader()
     # the sandbox reports once that it is ready: a fork would wait for that in vain
     _sandbox().warm_up()
-    return Disposable(_watch(), started=end_with_parent, enclose=_shut_in)
+    return Disposable(_watch(), started=end_with_parent, enclose=_shut_in, fits=_fits)
+
+
+def _fits(value: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> bool:
+    """Whether a fork's reply can be true: a grade is that of the submission that was asked for."""
+    if function is not grade_one:
+        return True
+    (submission,) = arguments
+    expected = (submission.student, submission.assignment, submission_digest(submission))
+    return isinstance(value, Grade) and value.attempt == expected
 
 
 def _shut_in(pipe: int) -> None:

@@ -1,44 +1,62 @@
 """A command that is run again and again beside the work of this process."""
 
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Sequence
+from types import TracebackType
 
 END_SECONDS = 10.0
 
 
 class Repeated:
-    """Runs a command at once, and again so many seconds after each start, but never twice at a time."""
+    """Runs a command at once, and again so many seconds after each start, but never twice at a time.
+
+    It is a context manager, at whose end the command gets time to end what it started. `on_error`
+    is called, in a thread of its own, with what keeps the command from starting.
+    """
 
     def __init__(
-        self, command: Sequence[str], seconds: float, clock: Callable[[], float] = time.monotonic
+        self, command: Sequence[str], seconds: float, on_error: Callable[[OSError], None]
     ) -> None:
         self._command = command
         self._seconds = seconds
-        self._clock = clock
-        self._next = clock()
+        self._on_error = on_error
+        self._is_over = threading.Event()
+        self._starting = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._repeat, daemon=True)
 
-    @property
-    def due(self) -> float:
-        """When to look again, on the clock."""
-        return self._clock() + 1 if self._process else self._next
+    def __enter__(self) -> None:
+        self._thread.start()
 
-    def look(self) -> None:
-        """Start the command if it is time; raises OSError."""
-        if self._process is not None and self._process.poll() is not None:
-            self._process = None
-        if self._process is None and self._clock() >= self._next:
-            self._next = self._clock() + self._seconds
-            self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL)
-
-    def close(self) -> None:
-        """End the command, which gets time to end what it started."""
-        if self._process is None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        with self._starting:
+            process = self._process
+        if process is None:
             return
-        self._process.terminate()
+        process.terminate()
         try:
-            self._process.wait(END_SECONDS)
+            process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            process.kill()
+            process.wait()
+
+    def _repeat(self) -> None:
+        while not self._is_over.is_set():
+            next_start = time.monotonic() + self._seconds
+            try:
+                self._run()
+            except OSError as error:
+                self._on_error(error)
+            self._is_over.wait(max(0.0, next_start - time.monotonic()))
+
+    def _run(self) -> None:
+        with self._starting:
+            if self._is_over.is_set():
+                return
+            self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL)
+        self._process.wait()

@@ -5,10 +5,10 @@ arrives.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from autograder.course.config import Course
 from autograder.course.digests import suite_digest
@@ -18,11 +18,13 @@ from autograder.installation.extensions import extensions, load_extension
 from autograder.records import CourseError, Grade, InfrastructureError, Submission
 from autograder.runs.failures import Failures, failure_sentences
 from autograder.runs.fence import as_failure
-from autograder.runs.pool import Plan, grade_one, graders
+from autograder.runs.pool import GraderPool, Plan, be_ready, grade_one, graders
 
 RUNNERS = "autograder.runners"
 DASK = "dask"
 AHEAD = 2  # submissions waiting for each grader
+
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -94,54 +96,82 @@ def _runner(address: str) -> Runner:
 
 
 def _graded(plan: Plan, submissions: Iterator[Submission], summary: RunSummary) -> Iterator[Grade]:
-    """Yield grades as they arrive.
-
-    If a grader dies, its submission is graded once more by a new one.
-    """
+    """Yield grades as they arrive; a submission that the machine fails is tried once more."""
     failures = Failures(plan.course)
-    pending = list[Submission]()
+    at_work: Graders[Submission] = Graders(plan)
     try:
         while True:
-            pool = graders(plan)
-            try:
-                yield from _drain(pool, AHEAD * plan.jobs, pending, submissions, failures)
+            for submission in submissions:
+                if not failures.blocks(submission):
+                    at_work.begin(submission, grade_one, submission)
+                if len(at_work.running) >= AHEAD * plan.jobs:
+                    break
+            if not at_work.running:
                 return
-            except BrokenProcessPool:
-                died = InfrastructureError("The grader died twice.")
-                pending = [again for again in pending if failures.allow_another(again, died)]
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            for submission, result in at_work.ended():
+                if isinstance(result, Grade):
+                    yield result
+                elif isinstance(result, CourseError):
+                    raise result
+                elif failures.allow_another(submission, as_failure(result)):
+                    at_work.begin(submission, grade_one, submission)
     finally:
+        at_work.close()
         summary.failures.extend(failure_sentences(failures.reasons))
 
 
-def _drain(
-    pool: ProcessPoolExecutor,
-    ahead: int,
-    pending: list[Submission],
-    submissions: Iterator[Submission],
-    failures: Failures,
-) -> Iterator[Grade]:
-    running: dict[Future[Grade], Submission] = {pool.submit(grade_one, s): s for s in pending}
-    while True:
-        for submission in submissions:
-            if failures.blocks(submission):
-                continue
-            pending.append(submission)
-            running[pool.submit(grade_one, submission)] = submission
-            if len(running) >= ahead:
-                break
-        if not running:
-            return
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in [future for future in running if future in done]:
-            submission = running.pop(future)
-            try:
-                yield future.result()
-            except (CourseError, BrokenProcessPool):
-                raise
-            except Exception as error:  # of one submission, whose bytes are its author's
-                if failures.allow_another(submission, as_failure(error)):
-                    running[pool.submit(grade_one, submission)] = submission
-                    continue
-            pending.remove(submission)
+class GraderDiedError(InfrastructureError):
+    """The process of a grader ended, and with it its pool."""
+
+
+class Graders(Generic[Item]):
+    """A pool of graders and what they work on; one that broke is replaced when more work begins."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._pool: GraderPool | None = None
+        self.running: dict[Future[Grade], Item] = {}
+
+    def warm_up(self) -> None:
+        """Wait until the graders are ready; raises CourseError or InfrastructureError."""
+        self._pool = graders(self._plan)
+        for future in [self._pool.submit(be_ready) for _ in range(self._plan.jobs)]:
+            future.result()
+
+    def begin(self, work: Item, function: Callable[..., Grade], *arguments: Any) -> Future[Grade]:
+        """Let a grader call the function; raises what `graders` raises."""
+        if self._pool is None:
+            self._pool = graders(self._plan)
+        try:
+            future = self._pool.submit(function, *arguments)
+        except BrokenProcessPool as error:  # since the last look
+            future = Future()
+            future.set_exception(error)
+        self.running[future] = work
+        return future
+
+    def ended(self, seconds: float | None = None) -> list[tuple[Item, Grade | Exception]]:
+        """Wait at most so long for results; return them, those of a pool that broke with the reason."""
+        done, _ = wait(self.running, seconds, FIRST_COMPLETED)
+        results = [(self.running.pop(future), _result(future)) for future in done]
+        if any(isinstance(result, GraderDiedError) for _, result in results):
+            results += self.close()
+        return results
+
+    def close(self) -> list[tuple[Item, Grade | Exception]]:
+        """End the graders after what they have begun; return its results."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+        results = [(work, _result(future)) for future, work in self.running.items()]
+        self.running.clear()
+        return results
+
+
+def _result(future: Future[Grade]) -> Grade | Exception:
+    try:
+        return future.result()
+    except (BrokenProcessPool, CancelledError):
+        return GraderDiedError("The grader died twice.")
+    except Exception as error:  # of one submission, whose bytes are its author's
+        return error

@@ -9,8 +9,8 @@ from pathlib import Path
 from autograder.course.config import Course, load_course
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders
-from autograder.walls.doctor.doctor import TierReport, examine
 from autograder.walls.inside.jail import TIERS
+from autograder.walls.outside.doctor import TierReport, examine
 
 HEAD = "title: A trial\nassignments:\n"
 ASSIGNMENT = """\

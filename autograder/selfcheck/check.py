@@ -30,18 +30,18 @@ from autograder.bridge.shared.errors import (
     missing_name,
     told_exception,
 )
-from autograder.checks.explain import clean, explain, failed_alone, sentences_about
+from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
-from autograder.feedback.render import is_unwritten
+from autograder.feedback.causes import is_unwritten
 from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.selfcheck.locked_hints import (
+    SEED,
     LockedHints,
     MistakeHint,
     Recording,
-    RecordingConnection,
     named,
-    take,
+    recordings,
 )
 from autograder.selfcheck.workspace import (
     CodeLocation,
@@ -55,10 +55,9 @@ from autograder.selfcheck.workspace import (
 )
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells
-from autograder.suite.session import SuiteSession, Test
+from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test
 from autograder.walls.outside.alarm import TestAlarm, alarm
 
-SEED = 0
 SECONDS = 20.0
 SHORT_SECONDS = 2.0  # of processor time, for a call of a function that did not end before
 SLOW_LOADING = 3.0  # seconds of processor time
@@ -227,11 +226,10 @@ def check_student(
     collected the test file before; without one, the file is read again.
     """
     examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), file)
-    if session is None:
-        with suite_of(test_file) as session_of_file:
-            return tuple(examination.findings(session_of_file, part))
-    session.start(SEED)
-    return tuple(examination.findings(session, part))
+    if session is not None:
+        return tuple(examination.findings(session, part))
+    with suite_of(test_file) as session_of_file:
+        return tuple(examination.findings(session_of_file, part))
 
 
 class OwnServer(Server):
@@ -269,12 +267,29 @@ class PatientOnce(LoopbackConnection):
             ) from None
 
 
-def as_graded(
-    module: ModuleType, file: SourceFile | None = None
-) -> RemoteSubject[LoopbackConnection]:
-    """Return a module in this process behind the same protocol as in grading, for equal results."""
-    connection = PatientOnce(OwnServer(module))
-    return RemoteSubject(connection, RemoteStudent(connection), None, file)
+class AtHome(Examinee):
+    """A student's module in this process, behind the same protocol as in grading, for equal results.
+
+    A failing test runs once more without the protocol, for the frames of a plain traceback.
+    """
+
+    def __init__(self, module: ModuleType, file: SourceFile | None = None) -> None:
+        connection = PatientOnce(OwnServer(module))
+        subject = RemoteSubject(connection, RemoteStudent(connection), None, file)
+        super().__init__(subject, time_limit)
+        self._plain = Subject(LocalStudent(module))
+        self.printed: dict[str, str] = {}  # in a test that failed
+
+    def is_repeated(self, ending: Ending) -> bool:
+        return ending.failed and not isinstance(ending.error, TestAlarm)
+
+    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
+        if first is None:
+            return super().attempt(test, run, None)
+        printed = Output()
+        error = run(test, self._plain, time_limit, printed)
+        self.printed[test.name] = clean(printed.getvalue(), PRINTED)
+        return replace(first, error=error or first.error)
 
 
 class _Examination:
@@ -286,8 +301,7 @@ class _Examination:
         self._test_file = test_file
         self._module = module
         self._own = own
-        self._subject = Subject(LocalStudent(module))
-        self._graded = as_graded(module, file)
+        self._examinee = AtHome(module, file)
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()
@@ -296,50 +310,40 @@ class _Examination:
 
     def findings(self, session: SuiteSession, part: str | None = None) -> list[Finding]:
         tests = [test for test in session.tests() if part is None or test.part == part]
-        findings = {test.name: self._take(session, test) for test in tests}
+        findings = {
+            ending.test.name: self._finding(ending)
+            for ending in session.examine(self._examinee, SEED, tests)
+        }
         unknown = [test for test in tests if test.name not in self._untested]
         failed = [test for test in unknown if findings[test.name].result.outcome == "failed"]
         if failed:
             self._add_clues(session, failed, findings)
         return list(findings.values())
 
-    def _take(self, session: SuiteSession, test: Test) -> Finding:
-        skeleton = TestResult(test.name, test.part, test.title, "passed", test.points, test.points)
+    def _finding(self, ending: Ending) -> Finding:
+        test = ending.test
+        error = ending.error
         details = _details(test)
-        if session.blocked_by(test):
-            session.skip(test)
-            waiting = replace(
-                skeleton, outcome="skipped", score=0.0, message="This waits for an earlier test."
-            )
-            return Finding(waiting, details)
-        printed = Output()
-        error = session.run(test, self._graded, time_limit)
         if error is None:
-            return Finding(skeleton, details)
-        if not isinstance(error, TestAlarm):
-            # again without the protocol, for the frames of a plain traceback
-            error = session.run(test, self._subject, time_limit, printed) or error
-            session.skip(test)
+            return Finding(ending.result(None), details)
         if sentence := self._blame_package(error):
             self._untested.add(test.name)
-            return Finding(
-                replace(skeleton, outcome="failed", score=0.0, message=sentence), details
-            )
+            return Finding(ending.result(Failure("failed", sentence)), details)
         failure = explain(
             error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text)
         )
+        result = ending.result(failure)
         message = failure.message.replace(" in the submission.", " in your file.")
-        result = replace(skeleton, outcome=failure.outcome, score=0.0, message=message)
         place = (
             None
             if isinstance(error, MissingNameError)
             else place_of_frame(describe_error(error, self._own))
         )
         return Finding(
-            result,
+            replace(result, message=message),
             details,
             place and self._text.named(place),
-            printed=clean(printed.getvalue(), PRINTED),
+            printed=self._examinee.printed.get(test.name, ""),
         )
 
     def _blame_package(self, error: BaseException) -> str:
@@ -362,19 +366,17 @@ class _Examination:
         self, session: SuiteSession, tests: list[Test], findings: dict[str, Finding]
     ) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
-        connection = RecordingConnection(self._module)
         hints = LockedHints(self._test_file.parent)
-        session.start(SEED)
-        recordings = {test.name: take(session, test, connection) for test in tests}
+        recorded = dict(recordings(session, self._module, tests))
         hints_of = {
-            name: hints.about(name, recording.answers) for name, recording in recordings.items()
+            name: hints.about(name, recording.answers) for name, recording in recorded.items()
         }
         parts: dict[str, list[str]] = {}
         for test in tests:
             parts.setdefault(test.part, []).append(test.name)
         missed = [name for name, finding in findings.items() if not finding.passed]
         chosen = named(hints_of, parts, missed)
-        for name, recording in recordings.items():
+        for name, recording in recorded.items():
             finding = findings[name]
             hint = chosen.get(name)
             result = finding.result
@@ -429,25 +431,15 @@ def time_limit() -> contextlib.AbstractContextManager[None]:
     return alarm(SECONDS)
 
 
-@contextlib.contextmanager
-def suite_of(test_file: Path) -> Any:
+def suite_of(test_file: Path) -> contextlib.closing[SuiteSession]:
     """Collect the tests of one file, which is read again each time."""
-    with contextlib.closing(SuiteSession([test_file], test_file.parent)) as session:
-        session.start(SEED)
-        yield session
+    return contextlib.closing(SuiteSession([test_file], test_file.parent))
 
 
 def failures(session: SuiteSession, module: ModuleType) -> list[Test]:
     """Return the visible tests that a module fails, without skipped ones."""
-    subject = as_graded(module)
-    failed = []
-    session.start(SEED)
-    for test in session.tests():
-        if session.blocked_by(test):
-            session.skip(test)
-        elif session.run(test, subject, time_limit) is not None:
-            failed.append(test)
-    return failed
+    examinee = Examinee(AtHome(module).subject, time_limit)
+    return [ending.test for ending in session.examine(examinee, SEED) if ending.failed]
 
 
 def place_of_frame(exception: RemoteException) -> CodeLocation | None:

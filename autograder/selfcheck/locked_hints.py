@@ -18,7 +18,7 @@ import hashlib
 import json
 import math
 import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -36,13 +36,13 @@ from autograder.bridge.outside.steady import SteadyServer
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.transcript import Answer, Transcript
 from autograder.grading.naming import names
-from autograder.suite.evidence import evidence
-from autograder.suite.session import SuiteSession, Test
+from autograder.suite.session import Examinee, SuiteSession, Test
 from autograder.text.wording import question_of
 from autograder.walls.outside.alarm import alarm
 
 FILE_NAME = "hints.json"
 SCHEMA = 3
+SEED = 0
 SECONDS = 5.0
 GRIDS = tuple((step, phase) for step in (0.02, 0.1, 0.5) for phase in np.arange(0.0625, 1, 0.125))
 GUARD = 2e-4  # minimum distance of a number from a border; platforms differ by about 1e-6
@@ -97,12 +97,15 @@ class Recording:
     visited: tuple[str, ...]
 
 
-def take(session: SuiteSession, test: Test, connection: RecordingConnection) -> Recording:
-    """Run one visible test on a module under fixed conditions."""
+def recordings(
+    session: SuiteSession, module: types.ModuleType, tests: Iterable[Test]
+) -> Iterator[tuple[str, Recording]]:
+    """Run visible tests on a module under fixed conditions, as they are asked for."""
+    connection = RecordingConnection(module)
     subject = RemoteSubject(connection, RemoteStudent(connection))
-    error = session.run(test, subject, partial(alarm, SECONDS))
-    answers = evidence(error, connection.transcript).answers
-    return Recording(error is not None, tuple(answers), tuple(connection.visited))
+    for ending in session.examine(Examinee(subject, partial(alarm, SECONDS)), SEED, tests):
+        answers = tuple(ending.transcript.answers) if ending.transcript else ()
+        yield ending.test.name, Recording(not ending.passed, answers, tuple(connection.visited))
 
 
 _TEXTS = (

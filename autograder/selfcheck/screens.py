@@ -5,13 +5,15 @@ Each function converts a record to a rich renderable; nothing is run or read her
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from autograder.feedback.render import Item, by_cause, shared_message
+from autograder.feedback.causes import causes_of
+from autograder.feedback.render import Item
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
@@ -96,21 +98,20 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
 def _findings(findings: Iterable[Finding], already_said: set[str]) -> Iterator[RenderableType]:
     """Show tests that fail for one cause together, below the known mistake and its question."""
     findings_by_test = {finding.result.name: finding for finding in findings}
-    for results in by_cause(finding.result for finding in findings_by_test.values()):
-        name = findings_by_test[results[0].name].mistake
-        question = results[0].hint
-        sentences = [f"This looks familiar: {name}."] if name else []
+    named = (replace(f.result, mistake=f.mistake or None) for f in findings_by_test.values())
+    for cause in causes_of(named):
+        question = cause.question
+        sentences = [cause.familiar] if cause.familiar else []
         if question and question not in already_said:
             already_said.add(question)
             sentences.append(question)
         if sentences:
             yield _hanging(Text("?", "cyan"), Text("\n".join(sentences), "cyan"))
-        shared = shared_message(results)
-        above = bool(shared) and shared not in already_said
+        above = bool(cause.shared) and cause.shared not in already_said
         if above:
-            already_said.add(shared)
-            yield from _failure(findings_by_test[results[0].name])
-        for result in results:
+            already_said.add(cause.shared)
+            yield from _failure(findings_by_test[cause.tests[0].name])
+        for result in cause.tests:
             yield from _finding(findings_by_test[result.name], already_said, above)
 
 
@@ -125,7 +126,7 @@ def _finding(
     if finding.passed or finding.waits:
         return
     if not finding.unwritten:
-        title.append(f" (−{result.max_score:g})", "dim")
+        title.append(f" (−{result.lost:g})", "dim")
     if above:
         return
     cause = result.message or ""
@@ -320,6 +321,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
     lines += [Text(report.problem, "red")] if report.problem else []
     lines += [Text(warning, "yellow") for warning in report.warnings]
+    lines += [Text(report.note, "yellow")] if report.note else []
     if failing := sum(not finding.passed for finding in report.findings):
         sentence = f"{failing} of {len(report.findings)} tests {'does' if failing == 1 else 'do'} not pass yet."
         lines.append(Text(f"{sentence} You may still hand it in.", "yellow"))

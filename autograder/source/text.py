@@ -43,7 +43,7 @@ def frame_texts(
     code = step.f_code
     above = (line_of(code, number) for number in range(line - 1, max(0, line - NEAR), -1))
     before = next((text for text in above if text), "")
-    shapes = _shapes_on(step, line) if isinstance(error, (RuntimeError, IndexError)) else ""
+    shapes = _shapes_on(step, line) if issubclass(type(error), (RuntimeError, IndexError)) else ""
     lines = [text.rstrip("\n") for text in linecache.getlines(code.co_filename)]
     return qualified_name(code), line_of(code, line), before, shapes, statement_below(lines, line)
 

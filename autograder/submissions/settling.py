@@ -70,51 +70,72 @@ def _facts(name: str, status: os.stat_result) -> tuple[str, int, int, int, int]:
     return name, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
+@dataclass
+class _Entry:
+    seen: Seen
+    since: float
+    is_known: bool = False
+
+
 class Settling:
     """The entries of a folder: which have changed, and which of these are complete.
 
-    An entry is complete when it was seen twice with the same stamp, at least `seconds` apart. The
+    An entry is complete when it was seen twice with the same files, at least `seconds` apart. The
     clock of the machine plays no part, nor do the times of files beyond being the same.
     """
 
     def __init__(
-        self, seconds: float = SETTLE_SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        root: Path,
+        seconds: float = SETTLE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._root = root
         self._seconds = seconds
         self._clock = clock
-        self._known: dict[str, Stamp] = {}
-        self._unsettled: dict[str, tuple[Stamp, float]] = {}
+        self._entries: dict[str, _Entry] = {}
+
+    @property
+    def names(self) -> set[str]:
+        """The entries that were there."""
+        return set(self._entries)
+
+    @property
+    def folders(self) -> set[Path]:
+        """The folders of all entries, at any depth."""
+        return {folder for entry in self._entries.values() for folder in entry.seen.folders}
 
     @property
     def due(self) -> list[str]:
         """The entries that changed, and are to be looked at again now."""
-        now = self._clock()
+        until = self._clock() - self._seconds
         return [
-            name for name, (_, since) in self._unsettled.items() if now - since >= self._seconds
+            name
+            for name, entry in self._entries.items()
+            if not entry.is_known and entry.since <= until
         ]
 
     @property
     def is_waiting(self) -> bool:
-        return bool(self._unsettled)
+        return not all(entry.is_known for entry in self._entries.values())
 
-    def see(self, name: str, stamp: Stamp) -> bool:
-        """Note the stamp of an entry; return whether the entry is complete now, and was not known so."""
-        if not stamp or self._known.get(name) == stamp:
-            self._unsettled.pop(name, None)
-            if not stamp:
-                self._known.pop(name, None)
+    def is_complete(self, name: str) -> bool:
+        """Look at an entry; return whether it is complete now, and was not known so."""
+        seen = look_at(self._root / name)
+        if not seen.stamp and not seen.folders:
+            self.forget(name)
             return False
-        now = self._clock()
-        before, since = self._unsettled.get(name, ((), now))
-        if before != stamp:
-            self._unsettled[name] = (stamp, now)
+        entry = self._entries.get(name)
+        if entry is None or entry.seen.stamp != seen.stamp:
+            is_empty = not seen.stamp
+            self._entries[name] = _Entry(seen, self._clock(), is_known=is_empty)
             return False
-        if now - since < self._seconds:
+        entry.seen = seen
+        if entry.is_known or self._clock() - entry.since < self._seconds:
             return False
-        del self._unsettled[name]
-        self._known[name] = stamp
+        entry.is_known = True
         return True
 
     def forget(self, name: str) -> None:
-        """Take an entry as not known yet: it could not be read."""
-        self._known.pop(name, None)
+        """Take an entry as not known yet: it is gone, or could not be read."""
+        self._entries.pop(name, None)

@@ -122,13 +122,15 @@ def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
         return
     limit = most_numbers(use.name)
     ran = f"`{use.name}`" if "." in use.name else f"code of `{use.name}`"
+    telling = ""
     sentence = (
         f"{use.place} ran {ran} in this test, and this exercise asks you to do it by hand. "
         "Compare with it in a cell or function of its own, which your answer does not call."
     )
     if limit is not None:
+        telling = f"a tensor of more than {limit} numbers"  # its answers are those of right code
         sentence = (
             f"{use.place} made a tensor of more than {limit} numbers in this test, and this exercise "
             "asks you to do without one, also for a moment."
         )
-    raise CheckFailed(sentence, public=sentence)
+    raise CheckFailed(sentence, public=sentence, telling=telling)

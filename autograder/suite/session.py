@@ -4,6 +4,7 @@ import io
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import (
@@ -15,16 +16,20 @@ from contextlib import (
 )
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, Protocol, TextIO
 
 import pytest
 from _pytest.config import _prepareconfig
 from _pytest.pathlib import module_name_from_path
 from _pytest.runner import runtestprotocol
 
-from autograder.bridge.outside.subject import Subject
+from autograder.bridge.outside.subject import RemoteSubject, Subject
+from autograder.bridge.outside.transcript import Transcript
+from autograder.checks.explain import Failure
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.records import TestResult
 from autograder.suite import markers
+from autograder.suite.evidence import evidence
 from autograder.suite.markers import SUITE, SubjectProvider, Suite, is_test_of_suite
 from autograder.text.spelling import did_you_mean
 
@@ -58,8 +63,90 @@ class Test:
     forbids: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Ending:
+    """The end of one test: an error, an earlier test that did not pass and that it needs, or neither if it passed.
+
+    `transcript` holds the answers of a module behind a connection, or what a check told of them.
+    """
+
+    test: Test
+    error: BaseException | None = None
+    waits_for: Test | None = None
+    transcript: Transcript | None = None
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.error is None and self.waits_for is None
+
+    @property
+    def failed(self) -> bool:
+        return self.error is not None
+
+    def result(self, failure: Failure | None) -> TestResult:
+        """Return what a grade holds of it; `failure` explains the error."""
+        test = self.test
+        passed = TestResult(
+            test.name, test.part, test.title, "passed", test.points, test.points, hidden=test.hidden
+        )
+        if self.waits_for is not None:
+            failure = Failure("skipped", f"This waits until “{self.waits_for.title}” passes.")
+        if failure is None:
+            return passed
+        return replace(passed, outcome=failure.outcome, score=0.0, message=failure.message)
+
+
+class RunTest(Protocol):
+    """Runs one test with a subject; returns the exception that ended it, or None if it passed.
+
+    Set-up and call each run inside a `limit`, a context manager that can end them with an
+    exception. Printed text goes to `output`, or nowhere: a student's text must not command the
+    terminal.
+    """
+
+    def __call__(
+        self, test: Test, subject: Subject, limit: Limit = ..., output: TextIO | None = ...
+    ) -> BaseException | None: ...
+
+
+class Examinee:
+    """What `SuiteSession.examine` examines: one subject for all tests, each of which runs once, within a limit.
+
+    Others have another subject for a test, know some endings beforehand, or repeat a test.
+    """
+
+    def __init__(self, subject: Subject, limit: Limit = nullcontext) -> None:
+        self.subject = subject
+        self._limit = limit
+
+    def known(self, test: Test) -> Ending | None:
+        """Return the ending of a test that need not run."""
+        return None
+
+    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
+        """Run a test; `first` is how it ended before, if it is repeated."""
+        error = run(test, self.subject, self._limit)
+        return ending_of(test, error, self.subject)
+
+    def is_repeated(self, ending: Ending) -> bool:
+        """Whether a test that ended so runs once more; its second ending counts."""
+        return False
+
+    def counted(self, ending: Ending) -> Ending:
+        """Return the ending that counts, of a test that has run."""
+        return ending
+
+
+def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Ending:
+    """Return the ending of a test with what its subject answered."""
+    if not isinstance(subject, RemoteSubject):
+        return Ending(test, error)
+    return Ending(test, error, transcript=evidence(error, subject.connection.transcript))
+
+
 class SuiteSession:
-    """Suites, collected once; `run` runs one test with one subject.
+    """Suites, collected once, on which one module after another is examined.
 
     Raises CourseError if a suite cannot be used.
     """
@@ -99,31 +186,37 @@ class SuiteSession:
         ]
         return tuple(_test(item) for item in items if is_test_of_suite(item))
 
-    def start(self, run_seed: int) -> None:
-        """Begin with a new submission: forget the outcomes of all tests."""
+    def examine(
+        self, examinee: Examinee, run_seed: int, tests: Iterable[Test] | None = None
+    ) -> Iterator[Ending]:
+        """Run tests, by default all, in their order, as the endings are asked for; a session runs one examination at
+        a time. A test that needs one that ran here and did not pass waits for it.
+        """
         self._suite.run_seed = run_seed
         self._suite.passed.clear()
+        examined: dict[str, Test] = {}
+        for test in self.tests() if tests is None else tests:
+            examined[test.name] = test
+            needed = markers.missing_need(test.item, self._suite)
+            self._suite.passed[test.name] = False
+            if needed:
+                yield Ending(test, waits_for=examined[needed])
+                continue
+            ending = examinee.known(test) or self._examined(examinee, test)
+            self._suite.passed[test.name] = ending.passed
+            yield ending
 
-    def blocked_by(self, test: Test) -> str | None:
-        """Return the first needed test that did not pass, or None."""
-        return markers.missing_need(test.item, self._suite)
+    def _examined(self, examinee: Examinee, test: Test) -> Ending:
+        begun = time.monotonic()
+        ending = examinee.attempt(test, self._run, None)
+        if examinee.is_repeated(ending):
+            ending = examinee.attempt(test, self._run, ending)
+        ending = examinee.counted(ending)
+        return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
-    def skip(self, test: Test) -> None:
-        self._suite.passed[test.name] = False
-
-    def accept(self, test: Test) -> None:
-        """Record a test as passed without running it."""
-        self._suite.passed[test.name] = True
-
-    def run(
+    def _run(
         self, test: Test, subject: Subject, limit: Limit = nullcontext, output: TextIO | None = None
     ) -> BaseException | None:
-        """Run one test with this subject; return the exception that ended it, or None if it passed.
-
-        Set-up and call each run inside a `limit`, a context manager that can end them with an
-        exception. Printed text goes to `output`, or nowhere: a student's text must not command the
-        terminal.
-        """
         self._current.current = subject
         self._reports.begin(limit)
         output = output or io.StringIO()

@@ -31,7 +31,7 @@ from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.grading.reference import load_reference
-from autograder.suite.session import SuiteSession, Test
+from autograder.suite.session import Examinee, SuiteSession, Test
 
 ROOT = Path(__file__).parents[2]
 
@@ -432,10 +432,9 @@ class Trial:
     def _failures(self, test: Test, subject: Subject, seeds: range, listener: Listener) -> Iterator[str]:
         """Each run in which the test failed: its seed, and what the test said."""
         for seed in seeds:
-            self.session.start(seed)
             with listener.listening():
-                error = self.session.run(test, subject)
-            error = listener.failure or error
+                (ending,) = self.session.examine(Examinee(subject), seed, [test])
+            error = listener.failure or ending.error
             if error is not None:
                 yield f"run {seed}: {type(error).__name__}: {error}"
 

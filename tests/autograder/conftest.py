@@ -18,14 +18,14 @@ from tests.autograder.tiny_course import write_tiny_course
 
 if TYPE_CHECKING:
     from autograder.course.config import Course
-    from autograder.walls.doctor.doctor import TierReport
+    from autograder.walls.outside.doctor import TierReport
     from autograder.walls.outside.launcher import Sandbox
 
 
 @pytest.fixture(scope="session")
 def tiers() -> dict[str, TierReport]:
     """The doctor's report for each tier of the sandbox."""
-    from autograder.walls.doctor import doctor
+    from autograder.walls.outside import doctor
 
     return {report.tier: report for report in doctor.examine()}
 

@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from autograder import checks
-from autograder.bridge.shared.errors import RemoteException, student_raised
-from autograder.bridge.shared.wire import Opaque
 
 
 def count(*size: int) -> Tensor:
@@ -45,10 +43,6 @@ def refuse_block_size(block_size: int) -> None:
 
 def refuse_well(T: int, block_size: int) -> None:
     raise ValueError(f"T = {T} is longer than the block size.")
-
-
-def lose_a_key(block_size: int) -> None:
-    raise student_raised(RemoteException("LostKey", ("KeyError", "LookupError"), "'q'"))
 
 
 def add_in_place(x: Tensor) -> Tensor:
@@ -192,18 +186,9 @@ GOLDEN = {
         "loss([1, 2]) returned 2.5; 2 was expected (off by 0.5).",
         "The result of loss(…) is not as expected (off by 0.5).",
     ),
-    "close_scalar_tensor": (
-        lambda: checks.close(torch.tensor(2.5), 2.0, "the loss"),
-        "The loss is 2.5; 2 was expected (off by 0.5).",
-        "The loss is not as expected (off by 0.5).",
-    ),
     "close_shape": (
         lambda: checks.close(X.transpose(1, 2), X, axes=("batch", "position", "feature")),
         "The output has shape (2, 4, 3); (2, 3, 4) (batch, position, feature) was expected.",
-    ),
-    "close_no_broadcast": (
-        lambda: checks.close(X[:1], X, "the logits"),
-        "The logits have shape (1, 3, 4); (2, 3, 4) was expected.",
     ),
     "close_none": (
         lambda: checks.close(None, X, "attention(q, k, v)"),
@@ -230,7 +215,6 @@ GOLDEN = {
         lambda: checks.close(nan_row(X), X),
         "The output is NaN at batch 0, position 1, feature 2: 1 of 24 numbers is NaN.",
     ),
-    "close_nan_number": (lambda: checks.close(math.nan, 1.0, "the loss"), "The loss is NaN."),
     "close_infinite": (
         lambda: checks.close((X + 1) / 0, X),
         "The output is infinite at batch 0, position 0, feature 0: 24 of 24 numbers are infinite.",
@@ -251,10 +235,6 @@ GOLDEN = {
             "back, 0 was expected». Every number is too large by 1."
         ),
     ),
-    "close_too_few_items": (
-        lambda: checks.close(X, (X, X), "attention(q, k, v)"),
-        "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 was expected.",
-    ),
     "equal_int": (
         lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
         "The total of count_bert(config) is 109519104; 109482240 was expected.",
@@ -269,48 +249,15 @@ GOLDEN = {
         lambda: checks.unpack([1, 2, 3], ("output", "weights"), "attention(q, k, v)"),
         "The result of attention(q, k, v) has 3 items; 2 (output, weights) were expected.",
     ),
-    "unpack_no_item": (
-        lambda: checks.unpack([], 1, "the pair"),
-        "The pair has 0 items; 1 was expected.",
-    ),
-    "equal_call": (
-        lambda: checks.equal(3, 4, "half(9)"),
-        "half(9) returned 3; 4 was expected.",
-        "The result of half(…) is too small.",
-    ),
-    "equal_bool": (
-        lambda: checks.equal(1, True, "the answer"),
-        "The answer is 1 (an int); True (a bool) was expected.",
-        "The answer is a whole number; a bool was expected.",
-    ),
     "equal_text": (
         lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
         "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
         "The result of decode(…) is not the expected text.",
     ),
-    "equal_name": (
-        lambda: checks.equal(3, 5, "vocab_size"),
-        "vocab_size is 3; 5 was expected.",
-        "vocab_size is too small.",
-    ),
     "equal_word": (
         lambda: checks.equal([1], [2], "labels with p = 1"),
         "Item 0 of labels with p = 1 is 1; 2 was expected.",
         "Item 0 of labels with p = … is not the expected number.",
-    ),
-    "equal_nan": (
-        lambda: checks.equal(float("nan"), 2.0, "x of the batch"),
-        "x of the batch is nan; 2 was expected.",
-        "x of the batch is not as expected.",
-    ),
-    "shape_of_a_name": (
-        lambda: checks.shape(X, (2, 4), "embed with two ids"),
-        "embed with two ids has shape (2, 3, 4); (2, 4) was expected.",
-    ),
-    "equal_none": (
-        lambda: checks.equal(3, None, "the loss"),
-        "The loss is 3; None was expected.",
-        "The loss is not as expected.",
     ),
     "equal_item": (
         lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
@@ -331,11 +278,6 @@ GOLDEN = {
         "The counts lack the keys pooler and 9 and have the unexpected key 7.",
         "The counts lack the keys pooler and … and have the unexpected key ….",
     ),
-    "equal_entry": (
-        lambda: checks.equal({"total": 1}, {"total": 2}, "count_gpt2(config)"),
-        "The entry total of count_gpt2(config) is 1; 2 was expected.",
-        "The entry total of count_gpt2(config) is too small.",
-    ),
     "equal_mask": (
         lambda: checks.equal(torch.ones(2, 2).bool(), torch.ones(2, 2).tril().bool(), "the mask"),
         "The mask differs first at row 0, column 1«: True came back, False was expected». 1 of 4 entries differs.",
@@ -343,19 +285,6 @@ GOLDEN = {
     "equal_ids": (
         lambda: checks.equal(torch.tensor([1, 2, 9]), torch.tensor([1, 2, 3]), "the ids"),
         "The ids differ first at index 2«: 9 came back, 3 was expected». 1 of 3 numbers differs.",
-    ),
-    "equal_long_text": (
-        lambda: checks.equal("word " * 1000, "words", "the text"),
-        (
-            "The text is 'word word word word word word word word word word word word word word word "
-            "word word word word word word word word word word word word word word word word word word "
-            "word word word word word '…; 'words' was expected."
-        ),
-        "The text is not the expected text.",
-    ),
-    "opaque": (
-        lambda: checks.close(Opaque("generator"), X, "the output"),
-        "The output is a generator; a tensor of shape (2, 3, 4) was expected.",
     ),
     "equal_huge": (
         lambda: checks.equal(10**5000, 1, "the total"),
@@ -459,25 +388,10 @@ GOLDEN = {
         ),
         "refuse_block_size(…) raised a ValueError, as it should, but its message does not name the value.",
     ),
-    "raises_only_values": (
-        lambda: checks.raises(ValueError, refuse, "naïve", naming="ï"),
-        "refuse('naïve') raised a ValueError, as it should, but its message does not name ï (\"I do not like it\").",
-        "refuse(…) raised a ValueError, as it should, but its message does not name what is wrong.",
-    ),
-    "raises_prose": (
-        lambda: checks.raises(ValueError, lambda x: x, X, what="a sentence of 9 words"),
-        "A sentence of 9 words returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
-        "A sentence of … words returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
-    ),
     "raises_module": (
         lambda: checks.raises(ValueError, nn.Identity(), X),
         "identity(a tensor of shape (2, 3, 4)) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
         "identity(…) returned a tensor of shape (2, 3, 4), but a ValueError was expected.",
-    ),
-    "raises_remote": (
-        lambda: checks.raises(ValueError, lose_a_key, 9),
-        "lose_a_key(9) raised a LostKey (\"'q'\"), but a ValueError was expected.",
-        "lose_a_key(…) raised a KeyError, but a ValueError was expected.",
     ),
     "input_untouched": (
         lambda: checks.input_untouched(add_in_place, X.clone()),
@@ -497,21 +411,6 @@ GOLDEN = {
         ),
         "mask(x, 2) changed its input number 2: it was [3, 5] before and is [3, 5, 7] after.",
         "mask(…) changed its input number 2; an input must keep its values.",
-    ),
-    "input_untouched_within": (
-        lambda: checks.input_untouched(lambda boxes: boxes["a"].reverse(), {"a": [1, 2]}),
-        "The call changed its input: it was {'a': [1, 2]} before and is {'a': [2, 1]} after.",
-        "The call changed its input; an input must keep its values.",
-    ),
-    "input_untouched_replaced_within": (
-        lambda: checks.input_untouched(lambda boxes: boxes.__setitem__(0, (1, 2)), [[1, 2]]),
-        "The call changed its input: it was [[1, 2]] before and is [(1, 2)] after.",
-        "The call changed its input; an input must keep its values.",
-    ),
-    "input_untouched_tensor_within": (
-        lambda: checks.input_untouched(lambda boxes: boxes[0].add_(1), [torch.zeros(2, 2)]),
-        "The call changed its input: it was [a tensor of shape (2, 2)] before and is [a tensor of shape (2, 2)] after.",
-        "The call changed its input; an input must keep its values.",
     ),
     "deterministic_in_eval": (
         lambda: checks.deterministic_in_eval(Noise(), X),
@@ -575,18 +474,8 @@ GOLDEN = {
             "15 with padding, 14 without». 8 of 8 numbers differ, by at most 1."
         ),
     ),
-    "padding_nan": (
-        lambda: checks.padding_invariant(lambda x, padding: nan_row(x), X, [3, 2]),
-        "The output for row 0 of the batch is NaN at position 1, feature 2: 1 of 12 numbers is NaN.",
-    ),
     "gradients_invented": (
         lambda: checks.gradients_predict(lambda: Invented.apply(2 * SOURCE), SOURCE),
-        "After a small step, the output differs from what the gradient says.",
-    ),
-    "causal_gradients_invented": (
-        lambda: checks.causal_by_gradient(
-            lambda x: remember(x) + x.sum(1, keepdim=True).detach(), NONZERO
-        ),
         "After a small step, the output differs from what the gradient says.",
     ),
     "gradients_detached": (
@@ -613,11 +502,6 @@ GOLDEN = {
     "parameters_shape": (
         lambda: checks.parameters(Table(True), {"weight": (3, 2)}),
         "The module has a parameter weight of shape (2, 3); (3, 2) was expected.",
-    ),
-    "parameters_type": (
-        lambda: checks.parameters(None, {"weight": (3, 2)}, "Head(2, 3)"),
-        "Head(2, 3) returned None; a module (an nn.Module) was expected.",
-        "Head(…) returned None; a module (an nn.Module) was expected.",
     ),
     "parameter_count": (
         lambda: checks.parameter_count(Table(True), 9),

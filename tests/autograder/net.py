@@ -98,10 +98,6 @@ def loss_of(net, x):
     return net(x).square().mean()
 
 
-def copy_weights(source, target):
-    target.a.weight.data.copy_(source.a.weight)
-
-
 def train(net, x, steps):
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1)
     losses = []
@@ -159,12 +155,6 @@ def slope_twice(function, x):
     x = x.detach().clone().requires_grad_()
     out = function(x).sum()
     return [torch.autograd.grad(out, x, retain_graph=True)[0] for _ in range(2)]
-
-
-def slope_without_a_graph(function, x):
-    x = x.detach().clone().requires_grad_()
-    with torch.no_grad():
-        return function(x).requires_grad
 
 
 def curvature(function, x):
@@ -231,20 +221,6 @@ class OwnMethods(nn.Module):
     named_parameters = named_buffers = named_modules = buffers = parameters
 
 
-class RunningMean(nn.Module):
-    def __init__(self, d):
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(d))
-        self.register_buffer("seen", torch.tensor(0))
-        self.weight = nn.Parameter(torch.ones(d))
-
-    def forward(self, x):
-        if self.training:
-            self.seen += 1
-            self.mean = self.mean + (x.detach().mean(0) - self.mean) / self.seen
-        return (x - self.mean) * self.weight
-
-
 class Restless(nn.Module):
     """Replaces, adds, ties and removes parameters while it is called."""
 
@@ -287,15 +263,6 @@ class Lists(nn.Module):
     @property
     def broken(self):
         raise ZeroDivisionError("no")
-
-
-class Plain:
-    @property
-    def broken(self):
-        raise KeyError("what")
-
-    def __len__(self):
-        return -1
 
 
 class TooLong(ValueError):
@@ -360,20 +327,12 @@ def both(first, second, x):
     return first(x) + second(x)
 
 
-def weight_sum(module):
-    return sum(p.sum() for p in module.parameters())
-
-
 def ask(model, name):
     return [hasattr(model, name), getattr(model, name, "absent"), isinstance(model, nn.Module)]
 
 
 def tell(function, thing):
     return function(thing)
-
-
-def forwards(model, ids):
-    return model.forward(ids)
 
 
 def caught(function):
@@ -393,19 +352,6 @@ def version(text):
 
 def is_newer(version, than):
     return version > type(version)(than)
-
-
-def silence(model):
-    """Switch a model to eval mode, by hand."""
-    for part in model.modules():
-        part.training = False
-
-
-class Words(dict):
-    """A word list that is a subclass of dict."""
-
-    def learn(self, word):
-        return self.setdefault(word, len(self))
 
 
 class Pair(NamedTuple):

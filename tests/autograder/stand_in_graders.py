@@ -12,7 +12,7 @@ from autograder import api
 from autograder.course.config import Course, load_course
 from autograder.course.digests import submission_digest, suite_digest
 from autograder.records import Grade, Submission, TestResult
-from autograder.runs import watching
+from autograder.runs import run
 from autograder.runs.pool import Plan
 from autograder.version import __version__
 
@@ -66,7 +66,7 @@ def one_point(course: Course) -> Callable[[Submission, int], Grade]:
 def main() -> None:
     """Grade `submitted` in the course of the current folder until the process is killed."""
     graders = StandInGraders(one_point(load_course(".")))
-    watching.graders = graders.start  # type: ignore[assignment]
+    run.graders = graders.start  # type: ignore[assignment]
     api.watch(
         "submitted", jobs=1, on_ready=lambda page: print("Watching submitted.", file=sys.stderr)
     )

@@ -8,9 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from autograder.cli import app
 from autograder.course.config import Assignment, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.course.questions import load_questions
@@ -49,19 +47,6 @@ def test_every_question_has_an_answer(assignment: Assignment) -> None:
         assert 20 < len(answer) < 700 and "\n" not in answer
 
 
-@pytest.mark.slow
-def test_answers_are_unlocked_part_by_part(folder: Path) -> None:
-    stub = (folder / "masked_heads.py").read_text("utf-8")
-    solution = COURSE.read_solution(HEADS)
-    questions = load_questions(COURSE, HEADS)
-    assert opened(folder, stub) == {}
-    assert opened(folder, solution) == questions
-    wrong = solution.replace("/ math.sqrt(q.shape[-1])", "")
-    assert wrong != solution
-    assert "attention" not in opened(folder, wrong)
-    assert opened(folder, wrong)["mask"] == questions["mask"]
-
-
 def test_files_of_an_older_kit_say_what_to_get_and_their_hints_still_open(folder: Path) -> None:
     """An older kit locked answers and nudges; mistakes and programs are locked as they were."""
     solution = COURSE.read_solution(HEADS)
@@ -80,14 +65,6 @@ def test_files_of_an_older_kit_say_what_to_get_and_their_hints_still_open(folder
     report = check_work(find_work(folder / "masked_heads.py"))
     assert mistake.title in {finding.mistake for finding in report.findings}
     assert not report.has_answers
-
-
-def test_the_commands_show_them(folder: Path) -> None:
-    (folder / "masked_heads.py").write_text(COURSE.solution_file(HEADS).read_text("utf-8"), "utf-8")
-    wide = CliRunner(env={"COLUMNS": "200"})
-    told = wide.invoke(app, ["answers", str(folder)])
-    assert told.exit_code == 0 and "5,050 ticks" in told.output and "To think about" in told.output
-    assert "autograder answers 03_masked_heads" in wide.invoke(app, ["check", str(folder)]).output
 
 
 def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) -> None:

@@ -70,8 +70,6 @@ def test_wrong_arguments_raise_errors_with_a_sentence(course: Path, tmp_path: Pa
         autograder.grade(tmp_path / "nothing", course, tmp_path / "grades")
     with pytest.raises(autograder.RefusedError, match="There is no journal"):
         autograder.read_grades(tmp_path)
-    with pytest.raises(autograder.RefusedError, match="There is no export to `word`"):
-        autograder.export("word", tmp_path, course)
     with pytest.raises(AttributeError, match="no attribute 'grades'"):
         autograder.grades  # noqa: B018
 
@@ -101,6 +99,7 @@ def test_commands_start_without_torch_and_without_jupyter() -> None:
     )
 
 
+@pytest.mark.extras
 def test_notebook_of_the_python_guide_runs(
     course: Path,
     tmp_path: Path,

@@ -45,9 +45,6 @@ WITH_COURSE = [
     ("report",),
     ("compare", "grades", "grades"),
     ("decide", "ada", "-a", NAME, "--give", "1", "--reason", "R", "--by", "G"),
-    ("export", "grades", "--to", "csv"),
-    ("similar", "class", "-a", NAME),
-    ("collect", "class"),
     ("build",),
     ("audit",),
     ("release",),
@@ -80,12 +77,8 @@ EMPTY = [
     ("grade", "class", "--output", ""),
     ("grade", "", "-a", NAME),
     ("grade", "class", "--course", ""),
-    ("collect", "class", "--output", ""),
-    ("collect", "class", "--roster", ""),
-    ("collect", ""),
     ("report", ""),
     ("compare", "grades", ""),
-    ("export", "grades", "--to", "csv", "--output", ""),
     ("pack", "01_adding", "--output", ""),
     ("release", "--output", ""),
     ("audit", "--output", ""),
@@ -104,10 +97,7 @@ def test_an_empty_path_is_an_error(
     assert sorted(course.rglob("*")) == before
 
 
-BROKEN = {
-    "decisions.yml": ("- {assignment: [\n", "decisions.yml"),
-    "roster.csv": ("colour,shape\nred,round\n", "roster.csv"),
-}
+BROKEN = {"decisions.yml": ("- {assignment: [\n", "decisions.yml")}
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from autograder.bridge.outside.remote import RemoteStudent
-from autograder.bridge.outside.worker_connection import WorkerConnection
-from autograder.course.config import Course, Limits, load_course
+from autograder.course.config import Course, load_course
 from autograder.grading.grader import Grader
-from autograder.grading.watch import Watch
+from autograder.grading.time_limits import Watch
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.budget import MAX_BYTES, Budget
 from autograder.walls.outside.launcher import Sandbox
@@ -115,37 +110,6 @@ def test_the_clock_has_an_end_of_its_own() -> None:
     budget.withhold(100_000.0)
     assert budget.until == begun + 4 * 120.0
     assert not Budget().is_spent
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux counts it.")
-def test_the_kernel_tells_how_long_a_worker_waited_for_a_processor(sandbox: Sandbox) -> None:
-    """More programs than processors compute: one has to wait. Sleeping is no waiting."""
-    budget = Budget(60.0, 600.0)
-    code = """
-import time
-def compute():
-    end = time.process_time() + 0.5
-    while time.process_time() < end: pass
-def rest(): time.sleep(0.5)
-"""
-    with sandbox.spawn(Limits()) as worker:
-        connection = WorkerConnection(worker, 60, budget=budget)
-        connection.request("load", 120, text=code, filename="waits.py")
-        student = RemoteStudent(connection, [])
-        student.rest()
-        before = budget.until
-        busy = [
-            subprocess.Popen([sys.executable, "-I", "-c", "while True: pass"])
-            for _ in range(1 + (os.cpu_count() or 1))
-        ]
-        try:
-            student.compute()
-        finally:
-            for process in busy:
-                process.kill()
-                process.wait()
-        assert worker.seconds_waited() > 0
-    assert before < budget.until
 
 
 def said(grade: Grade) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.runs.changes import Changes
 from autograder.runs.repeated import Repeated
-from tests.autograder.waiting import wait_until
+from tests.autograder.waiting import HANGS, wait_until
 
 pytest.importorskip("watchfiles", reason="watchfiles is not installed: pip install '.[watch]'")
 
@@ -68,32 +68,26 @@ def test_folder_that_vanishes_can_be_watched_again(tmp_path: Path) -> None:
         changes.close()
 
 
-def test_command_is_run_again_after_its_interval_and_never_twice_at_a_time(tmp_path: Path) -> None:
-    now = [0.0]
+def test_command_is_run_again_and_again_but_never_twice_at_a_time(tmp_path: Path) -> None:
     file = tmp_path / "runs"
-    held = tmp_path / "held"
-    held.write_text("")
     program = (
-        "import pathlib, time\n"
-        f"with open({str(file)!r}, 'a') as runs: runs.write('x')\n"
-        f"while pathlib.Path({str(held)!r}).exists(): time.sleep(0.02)\n"
+        "import time\n"
+        f"with open({str(file)!r}, 'a') as runs: runs.write('(')\n"
+        "time.sleep(0.1)\n"
+        f"with open({str(file)!r}, 'a') as runs: runs.write(')')\n"
     )
-    repeated = Repeated([sys.executable, "-c", program], 60, lambda: now[0])
-    try:
-        repeated.look()
+    problems: list[OSError] = []
+    with Repeated([sys.executable, "-c", program], 0.0, problems.append):
+        assert wait_until(lambda: file.exists() and file.read_text().count("(") > 2)
+    assert "((" not in file.read_text() and problems == []
+    with Repeated([str(tmp_path / "nowhere")], 0.0, problems.append):
+        assert wait_until(lambda: len(problems) > 2)
+    assert problems[0].filename == str(tmp_path / "nowhere")
+
+
+def test_command_that_runs_is_ended_and_not_begun_again(tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    program = f"open({str(file)!r}, 'a').write('x'); import time; time.sleep({HANGS})"
+    with Repeated([sys.executable, "-c", program], 0.0, lambda _: None):
         assert wait_until(lambda: file.exists() and file.read_text() == "x")
-        now[0] = 100
-        repeated.look()  # the first one still runs
-        held.unlink()
-
-        def ended() -> bool:
-            repeated.look()
-            return file.read_text() == "xx"
-
-        assert wait_until(ended)
-        now[0] = 120  # the second one began at 100
-        for _ in range(3):
-            repeated.look()
-        assert file.read_text() == "xx" and repeated.due <= 160
-    finally:
-        repeated.close()
+    assert file.read_text() == "x"

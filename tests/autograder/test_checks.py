@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 import re
 from types import ModuleType
 
@@ -150,12 +149,6 @@ def test_right_gradients_predict_the_output(dtype: torch.dtype) -> None:
         assert torch.equal(x, before)
 
 
-def test_every_check_has_a_golden_sentence() -> None:
-    tried = {word for call, *_ in (GOLDEN | ROUGH).values() for word in call.__code__.co_names}
-    helped = {"heads_local", "silent_sublayers"}  # called by a function of this file
-    assert set(checks.__all__) - tried - helped == {"CheckFailed", "randomize"}
-
-
 # Correct answers pass
 
 
@@ -199,21 +192,6 @@ def test_checks_of_behaviour_accept_correct_functions() -> None:
     checks.silent_sublayers(nn.Identity(), x, [], lambda x: x)
     heads_local([0, 0, 1, 1])
     silent(0.0)
-
-
-def test_padding_invariant_replaces_padding_by_other_ids_of_x() -> None:
-    ids = torch.tensor([[3, 5, 7, 3], [5, 5, 3, 3]])
-    seen: list[Tensor] = []
-
-    def embed(ids: Tensor, padding: Tensor) -> Tensor:
-        seen.append(ids)
-        return ids.masked_fill(padding, 0).cumsum(1)
-
-    checks.padding_invariant(embed, ids, [4, 2])
-    assert torch.equal(seen[0], ids)
-    assert bool((seen[1][1, 2:] != ids[1, 2:]).all())
-    assert set(seen[1].unique().tolist()) <= {3, 5, 7}
-    assert torch.equal(seen[3], ids[1:, :2])
 
 
 def test_checks_of_modules_accept_correct_modules() -> None:
@@ -432,42 +410,6 @@ def test_public_sentences_contain_no_inputs_or_expected_values(
 
 
 @pytest.mark.parametrize(
-    ("came", "expected", "shown"),
-    [
-        (-0.0347062, -0.0347013, "-0.0347062 came back, -0.0347013 was expected"),
-        (0.123456, 0.456789, "0.1235 came back, 0.4568 was expected"),
-        (0.5, 0.51, "0.5 came back, 0.51 was expected"),
-    ],
-)
-def test_numbers_are_shown_with_enough_digits_for_their_difference(
-    came: float, expected: float, shown: str
-) -> None:
-    with pytest.raises(checks.CheckFailed) as caught:
-        checks.close(torch.tensor([came, 1.0]).double(), torch.tensor([expected, 1.0]).double())
-    assert shown in str(caught.value)
-
-
-def test_a_single_number_is_not_counted() -> None:
-    for call, sentence in (
-        (
-            lambda: checks.close(torch.ones(1), torch.zeros(1)),
-            "The output differs at index 0: 1 came back",
-        ),
-        (lambda: checks.finite(torch.tensor([math.nan])), "The output is NaN."),
-        (lambda: checks.equal([1], [1, 2]), "The result has 1 item; 2 were expected."),
-    ):
-        with pytest.raises(checks.CheckFailed) as caught:
-            call()
-        assert str(caught.value).startswith(sentence)
-
-
-def test_check_failed_can_be_pickled() -> None:
-    error = pickle.loads(pickle.dumps(checks.CheckFailed("It is 7.", public="It is wrong.")))
-    assert (str(error), error.public) == ("It is 7.", "It is wrong.")
-    assert checks.CheckFailed("It is 7.").public == "It is …."
-
-
-@pytest.mark.parametrize(
     ("what", "public"),
     [
         ("causal_mask(5)", "causal_mask(…)"),
@@ -528,14 +470,6 @@ def test_a_set_that_differs_is_shown() -> None:
 
 
 @settings(deadline=None)
-@given(tensors())
-def test_close_and_equal_accept_equal_tensors(t: Tensor) -> None:
-    checks.close(t.clone(), t)
-    checks.equal(t.clone(), t)
-    checks.close(t * (1 + 1e-7), t)
-
-
-@settings(deadline=None)
 @given(tensors(), st.data())
 def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.DataObject) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
@@ -551,16 +485,6 @@ def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.Data
                 assert f"differs at {where}" in text
             elif axes:
                 assert f"first at {where}" in text and f"1 of {t.numel()} numbers differs" in text
-
-
-@settings(deadline=None)
-@given(tensors(), st.data(), st.sampled_from([math.nan, math.inf, -math.inf]))
-def test_nan_and_infinity_are_named_with_their_position(
-    t: Tensor, data: st.DataObject, odd: float
-) -> None:
-    at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)
-    with pytest.raises(checks.CheckFailed, match="NaN" if math.isnan(odd) else "infinite"):
-        checks.close(changed(t, at, odd), t)
 
 
 # The same checks through the proxy

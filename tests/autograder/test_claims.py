@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +11,9 @@ import torch
 from autograder.bridge.outside.connection import Connection
 from autograder.bridge.outside.mirror import RemoteModule
 from autograder.bridge.outside.remote_call import call
-from autograder.bridge.outside.solution_answers import StandIns
-from autograder.bridge.shared import claims, wire
+from autograder.bridge.shared import wire
 from autograder.bridge.shared.errors import StudentCrashedError, told_exception
-from autograder.course.config import load_course
-from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, Grader, limited_notes
-from autograder.records import SourceFile, Submission
-from autograder.walls.outside.launcher import Sandbox
+from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, limited_notes
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}
@@ -105,34 +100,6 @@ def test_description_of_a_module_is_checked_before_it_is_read(
     assert read == []
 
 
-@pytest.mark.parametrize("field", ["parameters", "buffers"])
-@pytest.mark.parametrize(
-    "value", [COSTLY, [COSTLY], [["w", torch.ones(2), COSTLY]], [[COSTLY] * 3] * 2]
-)
-def test_object_is_checked_before_it_is_recorded(read: list[str], field: str, value: Any) -> None:
-    """A transcript records it before the test receives it."""
-    handle = wire.Handle(0, {**MODULE, field: value})
-    replies = [
-        {**REPLY, "result": handle},
-        {**REPLY, "modules": [[0, {"description": handle.description}]]},
-    ]
-    for reply in replies:
-        with pytest.raises(StudentCrashedError):
-            Replies({"ok": reply}).request("call", target=[None, ["f"]])
-    assert read == []
-
-
-@pytest.mark.parametrize(
-    "change", [{"values": COSTLY}, {"values": [COSTLY]}, {"flags": {COSTLY: True, 1: True}}]
-)
-def test_change_of_a_module_is_checked_before_it_is_recorded(
-    read: list[str], change: dict[str, Any]
-) -> None:
-    with pytest.raises(StudentCrashedError):
-        Replies({"ok": {**REPLY, "modules": [[0, change]]}}).request("call", target=[None, ["f"]])
-    assert read == []
-
-
 QUESTION: dict[str, Any] = {"callback": 0, "path": [], "grad": True, "args": (), "kwargs": {}}
 
 
@@ -157,13 +124,6 @@ def test_question_of_the_student_s_code_is_checked_before_it_is_read(
     assert read == []
 
 
-def test_operation_of_a_stand_in_is_not_quoted(read: list[str]) -> None:
-    connection = Replies({"ok": None})
-    connection.answer_with(StandIns(object(), ()))
-    assert "error" in connection.answer_callback({**QUESTION, "args": (COSTLY, "name")})
-    assert read == []
-
-
 def same_hash(count: int) -> list[tuple[int, ...]]:
     """Tuples of -1 and -2, whose hashes are equal: all of one length have one hash."""
     return [tuple(-1 - (number >> bit & 1) for bit in range(10)) for number in range(count)]
@@ -182,13 +142,6 @@ def test_many_keys_with_one_hash_are_refused(kind: str) -> None:
         decoded(same_hash(900))
 
 
-def test_rows_have_the_promised_kinds() -> None:
-    assert list(claims.rows([["a", 1]], str, int)) == [["a", 1]]
-    for wrong in ([["a"]], [["a", "b"]], ["ab"], "ab", {"a": 1}, [COSTLY]):
-        with pytest.raises(TypeError):
-            list(claims.rows(wrong, str, int))
-
-
 def test_notes_of_one_kind_are_limited_in_number_and_length() -> None:
     """Thousands of look-ups must not fill the report; other kinds of notes are counted apart."""
     look_ups = (f"line {number} looks up `{'a' * 1000}`" for number in range(12_000))
@@ -199,40 +152,3 @@ def test_notes_of_one_kind_are_limited_in_number_and_length() -> None:
 
 
 # ------------------------------------------------------------------ gradients that a worker tells
-
-TELLS_GRADIENTS = """
-
-class Told(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, output, *sources):
-        ctx.save_for_backward(*sources)
-        return output.detach().clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return None, *(torch.full_like(source, 0.5) for source in ctx.saved_tensors)
-
-
-class Encoder(Encoder):
-    def forward(self, ids, padding_mask):
-        learning = [each for each in self.parameters() if each.requires_grad]
-        return Told.apply(super().forward(ids, padding_mask), *learning)
-"""
-
-
-@pytest.mark.slow
-def test_gradients_of_what_is_not_frozen_are_not_believed() -> None:
-    """An encoder that is cut off from its parameters tells gradients for those that should still learn."""
-    course = load_course(Path(__file__).resolve().parents[2])
-    assignment = course.assignment("14_fine_tuning")
-    text = course.read_solution(assignment) + TELLS_GRADIENTS
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), 7)
-    grade = grader.grade(Submission("ada", assignment.name, (SourceFile("fine_tuning.py", text),)))
-    grader.close()
-    (test,) = [
-        test for test in grade.tests if test.name == "test_no_gradient_reaches_what_is_frozen"
-    ]
-    assert (test.outcome, test.message) == (
-        "failed",
-        "After a small step, the encoder's vectors differ from what the gradient says.",
-    )

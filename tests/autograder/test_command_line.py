@@ -100,6 +100,7 @@ def test_quiet_and_verbose_end_with_their_command(folder):
     assert "Python" not in run("report").stderr and run("report").stdout
 
 
+@pytest.mark.extras
 def test_report_prints_scores_and_paths_as_json(folder):
     (folder / "roster.csv").write_text("student,name\nada,Ada Lovelace\neve,Eve Even\n", "utf-8")
     record = json.loads(run("report", "--json").stdout)
@@ -113,6 +114,7 @@ def test_report_prints_scores_and_paths_as_json(folder):
     assert grade == {**scores, **facts}
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("tool", ["csv", "junit", "classroom50"])
 def test_export_prints_scores_and_paths_as_json(folder, tool):
     record = json.loads(run("export", "--to", tool, "--json").stdout)
@@ -129,7 +131,7 @@ def test_help_begins_with_what_students_need():
     assert sorted(in_order, key=said.index) == in_order
 
 
-REPORTING = "collect grade report compare decide export similar doctor audit check progress"
+REPORTING = "grade report compare decide doctor audit check progress"
 
 
 @pytest.mark.parametrize("command", REPORTING.split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,15 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from rich.console import Console
 from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, load_course
-from autograder.course.digests import suite_digest
-from autograder.extras.lms.exports.by_hand import by_part
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions
@@ -27,7 +22,6 @@ from autograder.gradebook.final_scores import Effective, differing, what_counts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, SourceFile, Submission, TestResult
-from autograder.runs.run import RunSummary
 from autograder.submissions.collected import Collected, write_collected
 from tests.autograder.tables import rows_of
 from tests.autograder.tiny_course import COURSE, write_tiny_course
@@ -182,12 +176,6 @@ def test_excused_submission_has_neither_score_nor_deduction(decided):
     assert final.excused and final.score == 0
 
 
-def test_comment_changes_no_score(decided):
-    effective = decided("student: ben, comment: Come to my office hour.")
-    assert scores(effective)["ben"] == (4, 10)
-    assert effective.finals["ben", NAME].comments == ["Come to my office hour."]
-
-
 def test_journal_stays_as_it_is_and_removal_undoes(decided, folder):
     before = (folder / "grades.jsonl").read_bytes()
     decided("student: ben, give: 1, reason: Unclear.")
@@ -195,14 +183,10 @@ def test_journal_stays_as_it_is_and_removal_undoes(decided, folder):
     assert scores(decided())["ben"] == (4, 10)
 
 
-def test_decision_survives_a_regrade(decided, folder):
-    write(folder, graded("ben", ("push", "sums"), suite="mended"))
-    assert scores(decided("student: ben, give: 1, reason: Unclear."))["ben"] == (5, 10)
-
-
 # ------------------------------------------------------------------ decisions that do not fit
 
 
+@pytest.mark.extras
 def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder, tmp_path):
     decided("drop: gone, counts: full, reason: R")
     sentence = "decisions.yml, line 1: 01_adding has no test `gone`."
@@ -279,11 +263,6 @@ def test_invalid_decision_is_reported_with_its_line(decided, entry, sentence):
     assert str(error.value).startswith("decisions.yml, line 1: ") and sentence in str(error.value)
 
 
-def test_test_dropped_twice_is_reported(decided):
-    with pytest.raises(CourseError, match="a test is dropped twice"):
-        decided("drop: any, counts: out, reason: R", "drop: any, counts: full, reason: R")
-
-
 # ------------------------------------------------------------------ pages, tables and exports
 
 ALL_KINDS = (
@@ -344,14 +323,7 @@ def test_pages_show_the_decisions(decided, command, folder):
     assert rows["cy"]["decisions"].startswith("Counts in full for everybody: Too strict.\n")
 
 
-def test_statistics_of_tests_are_those_of_the_journal(decided, command, folder):
-    decided("drop: any, counts: full, reason: Too strict.")
-    command("report")
-    report = (folder / "index.html").read_text("utf-8")
-    row = report.partition('<th scope="row">It can any.</th>')[2].partition("</tr>")[0]
-    assert "2 of 3" in row
-
-
+@pytest.mark.extras
 def test_every_export_contains_the_decisions(decided, command, tmp_path):
     decided(*ALL_KINDS)
     table = tmp_path / "scores.csv"
@@ -396,8 +368,11 @@ def test_every_export_contains_the_decisions(decided, command, tmp_path):
     assert '<property name="decision" value="Accepted although late: The site was down." />' in text
 
 
+@pytest.mark.extras
 def test_points_for_the_whole_are_assigned_to_parts_for_nbgrader(decided, course):
     """ben has 4 of 4 in `add` and 0 of 6 in `total`; 5 points off leave nothing in `add`."""
+    from autograder.extras.lms.exports.by_hand import by_part
+
     for entry, expected in (
         ("student: ben, give: 5, reason: R", {"add": 4, "total": 5}),
         ("student: ada, give: 2, reason: R", {"add": 3, "total": 6}),
@@ -466,29 +441,10 @@ def test_a_conversation_is_a_part_of_its_own_with_points_from_a_person(
     assert "1.5 points for the conversation: You explained the sum well." in pages["ben"]
 
 
-def test_points_for_a_conversation_need_no_new_grading(course, talked_about):
-    assert talked_about.assignment(NAME).conversation == 2
-    digests = [suite_digest(each, each.assignment(NAME)) for each in (course, talked_about)]
-    assert digests[0] == digests[1]
-
-
 def test_a_conversation_gives_no_more_than_its_points(talked_about, decide):
     done = decide("ben", "--part", "conversation", "--give", "3")
     assert done.exit_code == 2
     assert "ben can gain only 2 points in the part conversation" in done.stderr
-
-
-def test_a_course_without_points_for_conversations_says_how_to_have_some(decide):
-    done = decide("ben", "--part", "conversation", "--give", "1")
-    assert done.exit_code == 2
-    assert "01_adding has no points for a conversation. Say how many in course.yml" in done.stderr
-
-
-def test_no_part_has_the_name_of_the_conversation(talked_about):
-    file = talked_about.root / "course.yml"
-    file.write_text(file.read_text("utf-8").replace("name: add,", "name: conversation,"), "utf-8")
-    with pytest.raises(CourseError, match="no part of its own can be called that"):
-        load_course(talked_about.root)
 
 
 # ------------------------------------------------------------------ the command
@@ -580,6 +536,7 @@ def roster(course, folder) -> Path:
     return course.root / "roster.csv"
 
 
+@pytest.mark.extras
 def test_students_of_the_roster_without_a_submission_are_listed(
     roster, decided, command, folder, course, tmp_path
 ):
@@ -597,6 +554,7 @@ def test_students_of_the_roster_without_a_submission_are_listed(
     assert "gus,Gus Gray,,0\n" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
+@pytest.mark.extras
 def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top(
     roster, decided, course, folder
 ):
@@ -613,13 +571,7 @@ def test_work_of_a_group_counts_for_its_members_with_individual_decisions_on_top
     assert (folder / feedback_path(graded("dee"))).is_file()
 
 
-def test_own_work_of_a_member_counts_instead_of_the_groups(roster, decided, course, folder):
-    decided()
-    write(folder, graded("dee"))
-    finals = autograder.report(folder, course).final_scores
-    assert (finals["dee", NAME].score, finals["fay", NAME].score) == (10, 8)
-
-
+@pytest.mark.extras
 def test_sections_are_reported_and_exported_alone(roster, decided, command, folder, tmp_path):
     decided("student: ben, give: 1, reason: Unclear.")
     done = command("report", "--section", "B")
@@ -638,21 +590,7 @@ def test_sections_are_reported_and_exported_alone(roster, decided, command, fold
     assert "The roster has no section `C`; it has `A` or `B`." in done.stderr
 
 
-def test_made_up_class_has_no_roster(roster, decided, course, folder):
-    decided()
-    (folder / ".made-up").touch()
-    assert autograder.report(folder, course).absent == {}
-
-
-def test_terminal_table_lists_absent_students(roster, course, folder, decided):
-    decided()
-    screen = io.StringIO()
-    pages = autograder.report(folder, course)
-    run = autograder.Run(**vars(pages), summary=RunSummary())
-    show_class(Console(file=screen, width=100), course, run, as_json=False)
-    assert ["gus", "0", "–"] in [line.split() for line in screen.getvalue().splitlines()]
-
-
+@pytest.mark.extras
 @pytest.mark.parametrize(
     "student",
     ["Ben Bit", "bit, ben", "ben@example.org", "bb17", "submitted/ben/01_adding/adding.py"],
@@ -668,16 +606,12 @@ def test_decide_finds_a_student_by_name_login_address_or_path(decide, course, st
     assert [entry.decision.student for entry in read_decisions(course)] == ["ben"]
 
 
+@pytest.mark.extras
 def test_decide_does_not_guess_between_two_students_of_one_name(decide, course):
     (course.root / "roster.csv").write_text("student,name\nada,Sam Same\nben,Sam Same\n", "utf-8")
     done = decide("Sam Same", "--excuse")
     assert (done.exit_code, read_decisions(course)) == (2, ())
     assert "no student in these grades has the name Sam Same" in done.stderr
-
-
-def test_decide_without_an_assignment_asks_for_it(decide):
-    done = decide("ben", "--excuse", about=())
-    assert (done.exit_code, done.stderr) == (2, "Say which assignment with --assignment.\n")
 
 
 def test_simultaneous_decisions_are_all_kept(course, folder):

@@ -6,20 +6,17 @@ import ctypes
 import errno
 import os
 import platform
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from autograder.records import Grade, InfrastructureError
 from autograder.runs import trial_submission
-from autograder.walls.doctor import doctor
-from autograder.walls.doctor.doctor import TierReport
 from autograder.walls.inside import landlock, seccomp
 from autograder.walls.inside.jail import SAFE_TIERS, TIERS
-from autograder.walls.outside import cgroup, remedies
+from autograder.walls.outside import doctor, remedies
 from autograder.walls.outside.command import import_failed, unavailable
-from autograder.walls.outside.launcher import PROBE_LIMITS, Sandbox
+from autograder.walls.outside.doctor import TierReport
 from autograder.walls.outside.remedies import remedy
 
 
@@ -76,15 +73,8 @@ def test_the_setting_in_the_way_is_named_with_the_command_that_changes_it(
     machine, name, value, command
 ):
     machine.set(name, value)
-    for tier in ("namespaces", "host-network"):
-        assert command in remedy(tier) and "Install" not in remedy(tier)
+    assert command in remedy("namespaces") and "Install" not in remedy("namespaces")
     assert command not in remedy("landlock")
-
-
-def test_no_network_namespaces_are_in_the_way_of_one_tier_alone(machine):
-    machine.set("user/max_net_namespaces", 0)
-    assert "user.max_net_namespaces is 0" in remedy("namespaces")
-    assert "max_net_namespaces" not in remedy("host-network")
 
 
 def test_every_cause_is_named(machine, monkeypatch):
@@ -99,10 +89,10 @@ def test_every_cause_is_named(machine, monkeypatch):
 def test_advice_about_containers_is_given_in_containers_alone(machine, monkeypatch):
     for user in (1000, 0):
         monkeypatch.setattr(os, "getuid", lambda user=user: user)
-        assert "No setting" in remedy("host-network")
+        assert "No setting" in remedy("namespaces")
     (machine.folder / "container").touch()
-    assert "CAP_SYS_ADMIN" in remedy("host-network")
-    assert "seccomp=unconfined" in remedy("namespaces")
+    said = remedy("namespaces")
+    assert "CAP_SYS_ADMIN" in said and "seccomp=unconfined" in said
 
 
 @pytest.mark.parametrize(
@@ -172,94 +162,6 @@ def test_the_report_separates_what_is_wrong_from_what_to_do(machine, monkeypatch
     assert "user.max_net_namespaces is 0" in reports["namespaces"].hint
 
 
-# ------------------------------------------------------------------ cgroup v2
-
-
-@pytest.fixture
-def group(monkeypatch, tmp_path) -> Path:
-    """The group of this process, delegated to an ordinary user by a system that uses version 1 for the rest."""
-    monkeypatch.setattr(cgroup, "TREE", tmp_path / "tree")
-    monkeypatch.setattr(cgroup, "OWN", tmp_path / "own")
-    monkeypatch.setattr(os, "getuid", lambda: 1000)
-    folder = tmp_path / "tree" / "user.slice" / "run-1.scope"
-    folder.mkdir(parents=True)
-    (tmp_path / "own").write_text("4:memory:/elsewhere\n0::/user.slice/run-1.scope\n")
-    (folder / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
-    (folder / "cgroup.procs").write_text("4711\n")
-    (folder / "cgroup.subtree_control").write_text("")
-    return folder
-
-
-def examined(monkeypatch) -> doctor.TierReport:
-    monkeypatch.setattr(doctor.launcher, "try_tier", lambda tier: "")
-    return doctor.examine()[0]
-
-
-def test_a_delegated_group_is_divided(group, monkeypatch):
-    opened = cgroup.open_group()
-    assert opened is not None and opened.folder.parent == group
-    assert (group / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
-    assert (group / cgroup.GRADERS / "cgroup.procs").read_text() == "4711"
-    (opened.folder / "memory.current").write_text("1000\n")
-    for _ in range(2):  # the fork server is measured once, before it has workers
-        opened.limit({"memory_mb": 100, "scratch_mb": 20, "processes": 16})
-        (opened.folder / "memory.current").write_text("999999\n")
-    limits = {
-        "memory.max": str(1000 + 4 * 120 * 2**20),
-        "pids.max": "68",
-        "cpu.max": "100000 100000",
-    }
-    for name, limit in limits.items():
-        assert (opened.folder / name).read_text() == limit
-    report = examined(monkeypatch)
-    assert "cgroup v2 is delegated" in report.reason and not report.hint
-
-
-def test_the_graders_own_group_is_not_divided_again(group):
-    cgroup.OWN.write_text(f"0::/user.slice/run-1.scope/{cgroup.GRADERS}\n")
-    assert cgroup.delegated() == group
-
-
-@pytest.mark.parametrize("missing", ["pids", "cgroup.procs", "version 2", "mark"])
-def test_what_is_not_delegated_is_left_alone(group, monkeypatch, missing):
-    if missing == "pids":
-        (group / "cgroup.controllers").write_text("cpu memory\n")
-    elif missing == "version 2":
-        cgroup.OWN.write_text("4:memory:/elsewhere\n")
-    elif missing == "mark":
-        monkeypatch.setattr(os, "getuid", lambda: 0)
-    else:
-        (group / missing).unlink()
-    before = sorted(group.rglob("*"))
-    assert cgroup.open_group() is None
-    assert sorted(group.rglob("*")) == before
-    report = examined(monkeypatch)
-    assert report.works and "not delegated" in report.hint and "Delegate=yes" in report.hint
-
-
-@pytest.mark.slow
-def test_a_sandbox_enters_its_group_and_removes_it(group):
-    """The tree is a fake: what the fork server writes to enter it is its process id."""
-    with Sandbox("unsafe", warm=False) as sandbox:
-        with sandbox.spawn(PROBE_LIMITS) as worker:
-            worker.end()
-        (folder,) = group.glob(f"{cgroup.SANDBOX}*")
-        (server,) = sandbox.servers.values()
-        assert (folder / "cgroup.procs").read_text() == f"{server.process.pid}\n"
-        for file in folder.iterdir():  # the files of a group vanish with it
-            file.unlink()
-    assert not folder.exists()
-
-
-def test_a_group_that_cannot_be_entered_stops_nobody(group, monkeypatch):
-    opened = cgroup.open_group()
-    opened.folder = Path("/no/such/group")
-    done = subprocess.run(
-        opened.joining(["echo", "begun"]), capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "begun\n"
-
-
 # ------------------------------------------------------------------ grading a small submission
 
 
@@ -308,7 +210,7 @@ def test_only_the_tier_that_grades_imports_what_the_assignments_need(tmp_path, m
     monkeypatch.setattr(trial_submission, "examine", lambda: reports)
     monkeypatch.setattr(trial_submission, "try_grading", try_grading)
     trial_submission.examine_grading(course_with(tmp_path, "yaml"))
-    assert tried == {"host-network": {("yaml",)}, "landlock": set(), "unsafe": set()}
+    assert tried == {"landlock": {("yaml",)}, "unsafe": set()}
 
 
 def test_a_right_answer_without_its_points_is_a_failure():

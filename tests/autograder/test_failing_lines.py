@@ -15,11 +15,12 @@ import pytest
 from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import READ_ON
 from autograder.course.config import load_course
-from autograder.feedback.html import page_values, write_feedback
+from autograder.feedback.html import as_html
 from autograder.feedback.markdown import as_markdown
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
+from tests.autograder.pages import page_of
 from tests.autograder.sampling import sampled
 
 COURSE = load_course(Path(__file__).parents[2])
@@ -115,6 +116,5 @@ def test_both_forms_have_full_marks_and_are_told(
         (flag,) = found.flags
         assert LINES[line] in flag and flag.endswith(READ_ON)
         assert form != "py" or re.search(rf"\bline {number}\b", flag, re.I), flag
-        page = write_feedback(tmp_path, found, ASSIGNMENTS[name]).read_text("utf-8")
-        values = page_values(tmp_path, found, ASSIGNMENTS[name])
-        assert READ_ON in page and READ_ON in as_markdown(values).text
+        page = page_of(tmp_path, COURSE, found)
+        assert READ_ON in as_html(page).decode() and READ_ON in as_markdown(page).text

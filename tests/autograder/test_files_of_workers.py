@@ -10,8 +10,8 @@ import pytest
 from autograder.course.config import Course, load_course
 from autograder.grading.grader import TRIED, Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.walls.doctor.doctor import TierReport
 from autograder.walls.inside.jail import SAFE_TIERS
+from autograder.walls.outside.doctor import TierReport
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import write_files
 
@@ -72,68 +72,31 @@ FORMS = {
         with open("a.txt", "w") as file: file.write("x")
         assert open("a.txt").read() == "x"
         os.remove("a.txt"); assert not os.path.exists("a.txt")""",
-    "append": """
-        for _ in range(2):
-            with open("a.txt", "a") as file: file.write("x")
-        assert open("a.txt").read() == "xx"
-        os.remove("a.txt")""",
-    "write in the middle": """
-        Path("a.bin").write_bytes(bytes(10))
-        with open("a.bin", "r+b") as file: file.seek(5); file.write(b"x"); file.truncate(7)
-        assert Path("a.bin").read_bytes() == bytes(5) + b"x" + bytes(1)
-        os.remove("a.bin")""",
     "folders": """
         os.mkdir("a"); os.makedirs("a/b/c", exist_ok=True)
         assert [name for _, names, _ in os.walk("a") for name in names] == ["b", "c"]
         os.removedirs("a/b/c")""",
-    "rename and move": """
-        os.mkdir("a"); Path("x").write_text("x"); os.rename("x", "a/y"); shutil.move("a/y", "z")
-        os.replace("z", "a/x"); assert os.listdir("a") == ["x"]
-        shutil.rmtree("a")""",
-    "list the folder": """
-        assert os.listdir() == [] == list(Path().iterdir()) == glob.glob("*")
-        Path("x").touch(); assert os.listdir(".") == ["x"]; Path("x").unlink()""",
     "change the folder": """
         before = os.getcwd(); os.mkdir("a"); os.chdir("a"); Path("x").write_text("x")
         os.chdir(".."); assert os.getcwd() == before and Path("a/x").read_text() == "x"
         shutil.rmtree("a")""",
-    "absolute paths": """
-        file = Path.cwd() / "x"; file.write_text("x")
-        assert Path("x").resolve().read_text() == "x"; file.unlink()""",
     "the home folder": """
         file = Path.home() / ".cache" / "x"; file.parent.mkdir(); file.write_text("x")
         assert Path("~/.cache/x").expanduser().read_text() == "x"; shutil.rmtree(file.parent)""",
-    "NamedTemporaryFile": """
-        with tempfile.NamedTemporaryFile("w+", suffix=".txt") as file:
-            file.write("x"); file.flush(); assert open(file.name).read() == "x" """,
-    "TemporaryFile": """
-        with tempfile.TemporaryFile() as file:
-            file.write(b"x"); file.seek(0); assert file.read() == b"x" """,
     "TemporaryDirectory": """
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "x").write_text("x"); assert os.listdir(folder) == ["x"]
         assert not os.path.exists(folder)""",
-    "mkstemp and mkdtemp": """
-        number, name = tempfile.mkstemp(); os.write(number, b"x"); os.close(number); os.remove(name)
-        os.rmdir(tempfile.mkdtemp())""",
     "json, pickle and csv": """
         with open("a", "w") as file: json.dump([1], file)
         with open("b", "wb") as file: pickle.dump([1], file)
         with open("c", "w", newline="") as file: csv.writer(file).writerow([1])
         assert json.load(open("a")) == pickle.load(open("b", "rb")) == [1]
         for name in "abc": os.remove(name)""",
-    "archives": """
-        with zipfile.ZipFile("a.zip", "w") as archive: archive.writestr("x", "x")
-        with gzip.open("a.gz", "wt") as file: file.write("x")
-        assert zipfile.ZipFile("a.zip").read("x") == b"x" and gzip.open("a.gz").read() == b"x"
-        os.remove("a.zip"); os.remove("a.gz")""",
     "numpy": """
         np.save("a.npy", np.ones(3)); np.savez("a.npz", x=np.ones(3)); np.savetxt("a.txt", np.ones(3))
         assert np.load("a.npy").sum() == np.load("a.npz")["x"].sum() == np.loadtxt("a.txt").sum() == 3
         for name in ("a.npy", "a.npz", "a.txt"): os.remove(name)""",
-    "numpy in a mapped file": """
-        there = np.memmap("a.bin", "float32", "w+", shape=(8,)); there[:] = 1; del there
-        assert np.memmap("a.bin", "float32", "r").sum() == 8; os.remove("a.bin")""",
     "torch": """
         torch.save({"x": torch.ones(3)}, "a.pt"); model = torch.nn.Linear(2, 2)
         torch.save(model.state_dict(), "b.pt"); model.load_state_dict(torch.load("b.pt"))

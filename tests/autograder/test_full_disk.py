@@ -78,31 +78,6 @@ def test_a_command_ends_with_exit_code_3(tmp_path: Path, monkeypatch: pytest.Mon
     assert done.output.strip().endswith("No space left on device.")
 
 
-def test_pages_that_cannot_be_written_end_the_command_with_exit_code_3(tmp_path: Path) -> None:
-    root = write_tiny_course(tmp_path / "course")
-    with Journal(tmp_path / "grades") as journal:
-        journal.append(Grade("ada", "01_adding", "graded", 1.0, 10.0))
-    (tmp_path / "grades" / "feedback").write_text("not a folder", "utf-8")
-    done = CliRunner().invoke(app, ["report", str(tmp_path / "grades"), "--course", str(root)])
-    assert done.exit_code == 3, done.output
-    assert "feedback" in done.output and "Traceback" not in done.output
-
-
-def test_collect_does_not_call_a_full_disk_a_problem_of_the_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write_tiny_course(tmp_path / "course")
-    file = tmp_path / "class" / "ada" / "01_adding" / "adding.py"
-    file.parent.mkdir(parents=True)
-    file.write_text("x = 1\n", "utf-8")
-    fill_the_disk(monkeypatch, "adding.py")
-    places = ["--output", str(tmp_path / "submitted"), "--course", str(root)]
-    words = ["collect", str(tmp_path / "class"), "--from", "folders", *places]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 3, done.output
-    assert "No space left on device." in done.output and "Traceback" not in done.output
-
-
 READ_ONLY = SimpleNamespace(f_flag=getattr(os, "ST_RDONLY", 0))
 
 

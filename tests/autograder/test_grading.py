@@ -5,10 +5,8 @@ A submission can lose only its own points, and a failure of the machine loses no
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -39,7 +37,6 @@ from autograder.records import Grade, InfrastructureError, SourceFile, Submissio
 from autograder.runs.pool import Plan
 from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.walls.outside.launcher import Sandbox
-from autograder.walls.outside.unavailable import SandboxUnavailableError
 from tests.autograder.at_hand import graders_at_hand
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
@@ -146,14 +143,6 @@ def test_a_syntax_error_is_graded_and_shown(grade, solution):
     assert f"the file stopped in line {line} with SyntaxError" in messages(found)
 
 
-def test_finished_functions_score_points(grade, solution, stub):
-    finished = solution[solution.index("def causal_mask") : solution.index('# %% part="mask"')]
-    unfinished = stub[stub.index("def causal_mask") : stub.index('# %% part="mask"')]
-    found = grade(stub.replace(unfinished, finished))
-    assert (found.score, of_part(found, "mask")) == (3, 3)
-    assert "`attention` is not written yet" in messages(found)
-
-
 def test_missing_function_fails_only_its_own_tests(grade, solution):
     found = grade(
         solution.replace("def attention(", "def attend(").replace("= attention(", "= attend(")
@@ -164,15 +153,6 @@ def test_missing_function_fails_only_its_own_tests(grade, solution):
         0,
         5,
     )
-
-
-def test_a_failing_line_costs_nothing_and_is_told(grade, solution):
-    text = solution.replace("class Head(", "assert 1 == 2\n\nclass Head(")
-    found = grade(text)
-    assert found.score == found.max_score
-    line = text[: text.index("assert 1 == 2")].count("\n") + 1
-    sentence = f"The check in line {line} failed; everything below was read all the same."
-    assert found.flags == (sentence,)
 
 
 def test_forbidden_layer_of_pytorch_scores_no_points(grade, solution):
@@ -191,13 +171,6 @@ def test_notebook_has_the_same_grade_as_the_script(grade, course, solution):
     assert (found.score, found.problem) == (FULL, None)
 
 
-def test_empty_file_scores_zero_and_unknown_assignment_is_refused(grade, grader):
-    assert (grade("").score, grade("").status) == (0, "graded")
-    found = grader.grade(Submission("ada", "99_nothing\x1b[31m", (SourceFile("a.py", ""),)))
-    assert (found.status, found.score) == ("refused", 0)
-    assert "no assignment" in found.problem and "\x1b" not in found.problem
-
-
 # ------------------------------------------------------------------ two files
 
 
@@ -208,26 +181,6 @@ def two(python: str, notebook_cells: list[str]) -> tuple[SourceFile, SourceFile]
     ]
     text = json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
     return SourceFile("masked_heads.py", python), SourceFile("masked_heads.ipynb", text)
-
-
-def test_script_and_notebook_with_equal_code_are_graded_once(grade, solution):
-    assert grade(*two(solution, [solution, "check('mask')"])).score == FULL
-
-
-def test_changed_file_is_graded_if_the_other_is_the_stub(grade, solution, stub):
-    assert grade(*two(stub, [solution])).score == FULL
-    assert grade(*two(solution, [stub])).score == FULL
-
-
-def test_two_different_files_are_refused(grade, solution):
-    found = grade(*two(solution, [solution.replace(".tril()", ".triu()")]))
-    assert (found.status, found.score) == ("refused", 0)
-    assert "masked_heads.ipynb and masked_heads.py hold different code" in found.problem
-
-
-def test_unreadable_notebook_beside_a_script_is_refused(grade, solution):
-    found = grade(SourceFile("masked_heads.py", solution), SourceFile("masked_heads.ipynb", "{"))
-    assert found.status == "refused" and "cannot be read" in found.problem
 
 
 # ------------------------------------------------------------------ disasters
@@ -294,16 +247,6 @@ def test_crash_loop_or_exit_fails_only_its_own_tests(grade, solution, name):
     assert grade(solution).score == FULL
 
 
-def test_exception_messages_contain_no_workflow_commands(grade, solution):
-    text = r"\x1b[2J\x1b]0;owned\x07\n::error::hi\n  ::set-output name=score::100\r::warning::\n##[add-mask]x\u202e\0"
-    found = grade(solution.replace(IN_THE_MASK, f'raise ValueError("{text}")'))
-    said = messages(found)
-    assert "Your code raised a ValueError" in said and "hi" in said
-    assert all(character.isprintable() or character in "\n\u200b" for character in said)
-    assert not any(line.lstrip().startswith("::") for line in said.split("\n"))
-    assert "##[" not in said
-
-
 LEAKS = {
     "an exception's name": 'raise type("SECRET" + "x" * 9, (Exception,), {})()',
     "an exception's text": 'raise ValueError("SECRET")',
@@ -328,22 +271,6 @@ def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solutio
     assert any("Your code raised" in message or "not written" in message for message in shown)
     leaked = [message for message in shown if "SECRET" in message.replace(LEAKS[way], "")]
     assert leaked == []
-
-
-def test_hidden_failure_quotes_the_students_own_line(grade, grader, solution):
-    """In a .py file and in a notebook, with the names of the student's own exceptions."""
-    own = "class TooDouble(ValueError): pass\nimport math"
-    text = solution.replace("import math", own, 1).replace(
-        IN_ATTENTION, f"if q.dtype == torch.float64: raise TooDouble('é')\n    {IN_ATTENTION}"
-    )
-    hidden = {test.name for test in grader.tests[NAME] if test.hidden}
-    for file in (SourceFile("masked_heads.py", text), two("", ["x = 1", text])[1]):
-        shown = [t.message for t in grade(file).tests if t.outcome == "failed" and t.name in hidden]
-        where = "line 1" if file.name.endswith(".py") else "of cell 2"
-        assert shown
-        assert all("Your code raised a TooDouble (line" in message for message in shown[:3])
-        assert all(where in message for message in shown)
-        assert "if q.dtype == torch.float64: raise TooDouble('é')" in shown[0]
 
 
 # ------------------------------------------------------------------ a second look at failures
@@ -388,13 +315,6 @@ def test_crashes_are_repeated_until_a_test_has_crashed_alone_in_its_worker(
     assert len(crashed) > 9 and len(connections) <= len(crashed) + 4
 
 
-def test_all_grades_of_one_run_are_the_same(grade, grader, solution):
-    wrong = solution.replace("math.sqrt(q.shape[-1])", "q.shape[-1]")
-    first = grade(wrong)
-    assert same(first) == same(grade(wrong)) and 0 < first.score < FULL
-    assert {test.mistake for test in first.tests if test.mistake} == {"scaled_without_the_root"}
-
-
 # ------------------------------------------------------------------ the machine fails
 
 
@@ -421,17 +341,6 @@ def test_killed_worker_is_replaced(grade, solution, monkeypatch, when, reply):
     indent = "    " if when is IN_ATTENTION else ""
     found = grade(solution.replace(when, f"import time; time.sleep(0.2)\n{indent}{when}"))
     assert killed and found.score == FULL, messages(found)
-
-
-@pytest.mark.slow
-def test_killed_fork_server_is_restarted(grade, grader, solution):
-    sandbox = grader.workers.sandbox
-    wrong = solution.replace(".tril()", ".triu()")
-    expected = grade(wrong)
-    for pid in descendants(sandbox.servers[()].process.pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    assert same(grade(wrong)) == same(expected)
 
 
 @pytest.mark.slow
@@ -466,7 +375,8 @@ def test_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):
 
 def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch):
     error = InfrastructureError("The disk is full.")
-    monkeypatch.setattr("autograder.suite.session.SuiteSession.run", lambda *_: error)
+    place = "autograder.bridge.outside.worker_connection.WorkerConnection.run"
+    monkeypatch.setattr(place, lambda *_: (error, False))
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")
 
@@ -571,46 +481,6 @@ def test_only_changed_submissions_or_suites_are_graded_again(tiny, tmp_path, at_
     hidden.write_text(hidden.read_text().replace("-99, 99", "-98, 98"))
     outcome = run(plan_of(tiny), changed, out)
     assert (outcome.graded, outcome.unchanged) == (2, 0)
-
-
-@pytest.mark.slow
-def test_killed_grader_loses_no_submission(tiny, tmp_path):
-    submissions = class_of(12)
-    out, finished, killed = tmp_path / "grades", [], []
-
-    def count(grade: Grade) -> None:
-        finished.append(grade)
-        if len(finished) == 3:
-            victim = multiprocessing.active_children()[0]
-            killed.append(os.kill(victim.pid, signal.SIGKILL))
-
-    with Journal(out) as journal:
-        outcome = grade_class(plan_of(tiny, jobs=2), submissions, journal, count)
-    assert killed and (outcome.graded, outcome.failures) == (12, [])
-    assert sorted(lines(out)) == [s.student for s in submissions]
-    with Journal(out) as journal:
-        points = [scores(journal)[f"student{number:02}"] for number in range(5)]
-    assert points == [10, 6, 0, 4, 0]
-
-
-def broken_bubblewrap(folder: Path) -> str:
-    """Return a PATH on which bubblewrap fails."""
-    program = folder / "bwrap"
-    program.write_text("#!/bin/sh\necho 'bwrap: it is broken' >&2\nexit 1\n")
-    program.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
-
-
-@pytest.mark.slow
-def test_a_sandbox_that_does_not_start_ends_the_run_at_once(tiny, tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", broken_bubblewrap(tmp_path))
-    plan = Plan(tiny, run_seed=7, tier="namespaces")
-    with (
-        Journal(tmp_path / "grades") as journal,
-        pytest.raises(SandboxUnavailableError, match="it is broken"),
-    ):
-        grade_class(plan, class_of(12), journal, lambda _: None)
-    assert not journal.latest
 
 
 MISSING = "    preload: [no_such_library.models]\n"
@@ -775,21 +645,3 @@ def test_a_missing_solution_is_a_sentence_before_grading(grade_ada, tiny, tmp_pa
     done = grade_ada(tmp_path / "grades")
     sentence = "01_adding has no solution yet: solutions/01_adding/adding.py is missing."
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, sentence)
-
-
-@pytest.mark.slow
-def test_modules_for_gradients_are_imported_before_the_first_test():
-    """A deadline during this import made every later gradient test of the process fail."""
-    code = """
-import sys
-from autograder.grading.prepared import import_for_gradients
-import_for_gradients()
-before = set(sys.modules)
-import torch
-x = torch.ones(2, requires_grad=True)
-torch.autograd.grad(x * x, x, torch.ones(2), create_graph=True)
-(x * x).sum().backward()
-print(sorted(set(sys.modules) - before))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -1,177 +1,65 @@
-"""Every command of an instructor meets the folders of hostile students: it ends, in sentences, and honest grades stay.
+"""The folders of hostile students: what the gate refuses is neither read nor written through.
 
-Nothing that a student placed is opened other than through `source.gate`, which a second test reads in the code.
+Nothing that a student placed is opened other than through `source.gate`, which a test reads in the code.
 """
 
 from __future__ import annotations
 
 import ast
-import json
-import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
 from autograder.course.config import load_course
-from autograder.extras.lms.exports import gradescope_run
-from autograder.gradebook.journal import FILE_NAME, Reading
+from autograder.submissions import find_submissions
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
-from tests.autograder.waiting import HANGS
 
 NAME = "01_adding"
-HONEST = {"ada": RIGHT, "ben": SUBTRACTS}
 ENGINE = Path(autograder.__file__).parent
 
 
-class Room:
-    """A course, a class of which most are hostile, and the commands that meet it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = write_tiny_course(root)
-        self.submitted = root / "class"
-        class_files = {f"{student}/{NAME}/adding.py": text for student, text in HONEST.items()}
-        write_files(self.submitted, class_files)
-        self.hostile = make_hostile(self.submitted, NAME, "adding.py")
-
-    def run(self, *words: object, codes: tuple[int, ...] = (0,)) -> str:
-        """What the command says. It must end by itself, in sentences, and say nothing of what lies outside."""
-        done = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*map(str, words)])
-        return self._harmless(done.exit_code, done.output, codes)
-
-    def grade(self) -> None:
-        """Grade the class as an instructor does, in a process of its own."""
-        words = (
-            "grade", self.submitted, "--output", "grades", "--seed", 3, "--jobs", 1, "--trust-timestamps",
-        )  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-c", "from autograder.cli import main; main()", *map(str, words)],
-            cwd=self.root,
-            env={**os.environ, "COLUMNS": "200"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=HANGS,
-        )
-        self._harmless(
-            done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace"), (0,)
-        )
-
-    @staticmethod
-    def _harmless(code: int, said: str, codes: tuple[int, ...]) -> str:
-        assert code in codes, said
-        assert "Traceback" not in said and SECRET not in said
-        assert "\x1b[2J" not in said
-        return said
-
-    def scores(self, folder: str) -> dict[str, float]:
-        return {grade.student: grade.score for grade in Reading(self.root / folder / FILE_NAME)}
-
-    def assert_nothing_leaked(self, folder: str) -> None:
-        for file in (self.root / folder).rglob("*"):
-            assert not file.is_symlink() and (file.is_dir() or file.is_file()), file
-            assert file.is_dir() or SECRET.encode() not in file.read_bytes(), file
-
-
-@pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Room]:
-    room = Room(tmp_path_factory.mktemp("hostile") / "course")
-    room.grade()
-    yield room
-    subprocess.run(
-        ["rm", "-rf", str(room.submitted)], check=True
-    )  # deeper than Python's own way goes
-
-
-@pytest.fixture(autouse=True)
-def in_the_course(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "room" in request.fixturenames:
-        monkeypatch.chdir(request.getfixturevalue("room").root)
-
-
-@pytest.mark.slow
-def test_grade(room: Room) -> None:
-    scores = room.scores("grades")
-    assert (scores["ada"], 0 < scores["ben"] < 10) == (10.0, True)
-    got_in = {student for student in room.hostile if student.startswith(("stamp_", "beside"))}
-    refused = {student for student, score in scores.items() if score == 0}
-    assert {
-        "pipe", "zero", "linked", "socket", "huge", "hard", "tree", "away", "moved", "bytes",
-    } <= refused  # fmt: skip
-    assert all(scores[student] == 4.0 for student in got_in), "their own `add` is right"
-    assert "forged" not in json.dumps(
-        list((room.root / "grades").rglob("names.json")), default=Path.read_text
-    )
-    room.assert_nothing_leaked("grades")
-
-
-@pytest.mark.slow
-def test_compare_and_export(room: Room) -> None:
-    room.run("compare", "grades", "grades")
-    for tool, file in (("csv", "grades.csv"), ("junit", "grades.xml")):
-        room.run("export", "--to", tool, "grades", "--output", file, codes=(0, 1))
-        assert SECRET not in (room.root / file).read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_similar(room: Room) -> None:
-    room.run("similar", room.submitted, "--assignment", NAME, "--output", "alike.html")
-    assert SECRET not in (room.root / "alike.html").read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_collect(room: Room) -> None:
-    """Also into a folder that holds such things already."""
-    said = room.run(
-        "collect", room.submitted, "--from", "folders", "--output", "submitted", codes=(0, 1)
-    )
-    assert "pipe" in said
-    room.assert_nothing_leaked("submitted")
-    assert (room.root / "submitted" / "ada" / NAME / "adding.py").read_text("utf-8") == RIGHT
-    work = room.root / "handed_in"
-    for student in room.hostile:
-        if student != "tree":
-            (work / student / NAME).mkdir(parents=True)
-            (work / student / NAME / "adding.py").write_text(SUBTRACTS, "utf-8")
-    for replace in ((), ("--replace",)):
-        room.run(
-            "collect", work, "--from", "folders", "--output", room.submitted, *replace, codes=(0, 1)
-        )
-    outside = room.root / "outside" / NAME
-    assert [file.name for file in outside.iterdir()] == ["adding.py"], (
-        "nothing is written through a link"
-    )
-    assert SECRET in (outside / "adding.py").read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_report_with_pictures(room: Room) -> None:
-    shutil.copytree(room.root / "grades", room.root / "again")
-    room.run("report", "again", "--pictures", "--jobs", 1)
-    room.assert_nothing_leaked("again")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "student", ["pipe", "zero", "linked", "socket", "huge", "hard", "tree", "beside", "away"]
-)
-def test_an_upload_to_gradescope(student: str, tmp_path: Path) -> None:
-    """What `run_autograder` reads of the folder in which Gradescope puts a student's files."""
+def test_the_search_opens_nothing_that_is_hostile(tmp_path: Path) -> None:
+    """Each command that reads the work of a class begins with it."""
     course = load_course(write_tiny_course(tmp_path / "course"))
-    make_hostile(tmp_path / "class", NAME, "adding.py")
-    submission = gradescope_run.submission_in(
-        tmp_path / "class" / student, course, course.assignment(NAME)
-    )
-    assert SECRET not in str(submission)
-    assert bool(submission.problem) == (student != "beside")
-    subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)
+    folder = tmp_path / "class"
+    write_files(folder, {f"ada/{NAME}/adding.py": RIGHT})
+    hostile = make_hostile(folder, NAME, "adding.py")
+    try:
+        found = {one.student: one for one in find_submissions(folder, course)}
+        assert SECRET not in str(found)
+        assert found["ada"].files[0].text == RIGHT
+        refused = {student for student, one in found.items() if one.problem}
+        right = {name for name in hostile if name.startswith(("stamp_", "beside"))}
+        assert {
+            *("pipe", "zero", "linked", "socket", "huge", "hard", "tree", "away", "moved")
+        } <= refused
+        assert not refused & right
+    finally:  # deeper than Python's own way goes
+        subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def test_collecting_writes_through_no_link(tmp_path: Path) -> None:
+    """A folder of the class may hold links that were there before."""
+    course = write_tiny_course(tmp_path / "course")
+    hostile = make_hostile(tmp_path / "class", NAME, "adding.py")
+    work = {f"{student}/{NAME}/adding.py": SUBTRACTS for student in hostile if student != "tree"}
+    write_files(tmp_path / "handed_in", work)
+    words = ["collect", tmp_path / "handed_in", "--from", "folders", "--output", tmp_path / "class"]
+    try:
+        for replace in ((), ("--replace",)):
+            done = CliRunner().invoke(app, [*map(str, words), *replace, "--course", str(course)])
+            assert done.exit_code in (0, 1) and SECRET not in done.output, done.output
+        outside = tmp_path / "outside" / NAME
+        assert [file.name for file in outside.iterdir()] == ["adding.py"]
+        assert SECRET in (outside / "adding.py").read_text("utf-8")
+    finally:
+        subprocess.run(["rm", "-rf", str(tmp_path / "class")], check=True)
 
 
 OPENING = {

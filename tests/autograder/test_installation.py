@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
-import os
 import re
 import shlex
 import subprocess
 import sys
-import threading
-import venv
-import zipfile
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -142,12 +135,6 @@ def test_installed_pytorch_stays(pip, capsys, monkeypatch, wanted):
     assert ("uninstall torch" in said) == (wanted in ("cpu", "cuda"))
 
 
-def test_pytorch_that_is_too_old_is_replaced(pip):
-    pip.installed = "2.1.2"
-    assert install.main(["kit"]) == 0
-    assert pip.from_an_index() == CPU
-
-
 @pytest.mark.parametrize("wanted, taken", [("", []), ("cuda", USUAL)])
 def test_wheel_at_hand_is_taken_before_any_index(pip, capsys, monkeypatch, wanted, taken):
     monkeypatch.setenv("PYTORCH", wanted)
@@ -155,21 +142,6 @@ def test_wheel_at_hand_is_taken_before_any_index(pip, capsys, monkeypatch, wante
     assert install.main(["kit"]) == 0
     assert pip.from_an_index() == taken
     assert ("installed from a wheel at hand" in capsys.readouterr().err) == (not wanted)
-
-
-def test_without_arguments_the_usage_is_printed(pip, capsys):
-    assert install.main([]) == 2
-    assert "python install.py -c constraints.txt -r requirements.txt" in capsys.readouterr().out
-    assert pip.commands == []
-
-
-def test_options_for_pip_count_for_pytorch_too(pip, tmp_path):
-    pins = tmp_path / "pins.txt"
-    pins.write_text("torch==2.13.0\n", "utf-8")
-    assert install.main(["--no-cache-dir", "-c", str(pins), "kit"]) == 0
-    common = ["--no-cache-dir", "--constraint", str(pins)]
-    assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, *common, "torch>=2.2"]]
-    assert pip.commands[-1] == [*common, "kit"]
 
 
 NO_RELEASE = "PyTorch has no release for Python {python} "
@@ -230,83 +202,6 @@ def test_versions_are_those_of_the_project():
 # ---------------------------------------------------------------------- with a real pip
 
 
-@pytest.fixture
-def cpu_index(tmp_path) -> Iterator[str]:
-    """A small index on this machine, with a CPU build of a made-up PyTorch."""
-    write_index(tmp_path / "cpu", "torch", "2.13.0+cpu")
-    handler = partial(QuietHandler, directory=str(tmp_path / "cpu"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-def write_index(folder: Path, name: str, version: str, *requirements: str) -> None:
-    wheel = folder / name / f"{name}-{version}-py3-none-any.whl"
-    wheel.parent.mkdir(parents=True)
-    about = f"{name}-{version}.dist-info"
-    needed = "".join(f"Requires-Dist: {line}\n" for line in requirements)
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"{name}.py", "")
-        archive.writestr(
-            f"{about}/METADATA",
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}",
-        )
-        archive.writestr(
-            f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{about}/RECORD", "")
-    (wheel.parent / "index.html").write_text(
-        f'<a href="{wheel.name.replace("+", "%2B")}">{wheel.name}</a>', "utf-8"
-    )
-
-
-def test_index_answers_or_is_silent(cpu_index, monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    assert install.answers(cpu_index)
-    assert not install.answers(f"{cpu_index}/elsewhere")
-    assert not install.answers("http://127.0.0.1:9")
-    assert not install.answers("no address")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(install.has_graphics_card(), reason="there is a graphics card")
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a choice")
-@pytest.mark.parametrize(("there", "version"), [(True, "2.13.0+cpu"), (False, "2.13.0")])
-def test_real_pip_takes_the_chosen_build(tmp_path, cpu_index, there, version):
-    write_index(tmp_path / "usual", "torch", "2.13.0")
-    write_index(tmp_path / "usual", "kit", "1.0", "torch>=2.2")
-    venv.create(tmp_path / "environment", with_pip=True)
-    python = tmp_path / "environment" / "bin" / "python"
-    pins = tmp_path / "pins.txt"
-    pins.write_text("torch==2.13.0\n", "utf-8")
-    of_pip = {
-        "PIP_CONFIG_FILE": os.devnull,
-        "PIP_INDEX_URL": (tmp_path / "usual").as_uri(),
-        "PYTORCH_CPU_INDEX": cpu_index if there else "http://127.0.0.1:9",
-        "no_proxy": "127.0.0.1",
-    }
-    others = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("PIP_", "PYTHON", "PYTORCH"))
-    }
-    command = [python, install.__file__, "-qq", "-c", pins, "kit"]
-    done = subprocess.run(
-        command, env={**others, **of_pip}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1] == f"PyTorch {version} is installed."
-    program = "from importlib.metadata import version; print(version('torch'), version('kit'))"
-    listed = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
-    assert listed.stdout.split() == [version, "1.0"]
-
-
 # ---------------------------------------------------------------------- scripts/setup
 
 FAKE_PYTHON = """\
@@ -357,18 +252,6 @@ def set_up(clone: Path, **variables: str) -> tuple[int, list[str]]:
     )
     log = clone.parent / "log"
     return done.returncode, log.read_text("utf-8").splitlines() if log.exists() else []
-
-
-def test_setup_installs_with_the_choice_of_pytorch(clone):
-    code, commands = set_up(clone)
-    assert code == 0
-    assert commands == [
-        "-m pip --disable-pip-version-check install -qq --constraint constraints.txt setuptools",
-        "autograder/installation/install.py -qq --constraint constraints.txt --no-build-isolation --editable .[report]",
-    ]
-    assert (clone / "autograder" / "installation" / "install.py").parent.name == Path(
-        install.__file__
-    ).parent.name
 
 
 @pytest.mark.parametrize("is_new", [True, False])
@@ -440,15 +323,6 @@ def test_extras_that_messages_name_exist():
     assert named <= set(PROJECT["optional-dependencies"])
 
 
-def test_command_quotes_what_shells_would_read_otherwise(monkeypatch, tmp_path):
-    python = tmp_path / "my environment" / "bin" / "python"
-    monkeypatch.setattr(distribution.sys, "executable", str(python))
-    assert (
-        distribution.install_command(["jinja2>=3.1", "rich"])
-        == f'"{python}" -m pip install "jinja2>=3.1" rich'
-    )
-
-
 # ---------------------------------------------------------------------- another package of the same name
 
 
@@ -467,16 +341,6 @@ def test_package_of_the_same_name_is_reported(monkeypatch, tmp_path, command):
     )
     assert "-m pip uninstall autograder`, and then install attention-by-hand again with `" in first
     assert (done.exit_code, done.stdout, others) == (before.exit_code, before.stdout, before.stderr)
-
-
-def test_folder_that_a_build_left_in_the_source_is_not_reported(monkeypatch, tmp_path):
-    (tmp_path / "autograder.egg-info").mkdir()
-    about = tmp_path / "autograder.egg-info" / "PKG-INFO"
-    about.write_text("Metadata-Version: 2.1\nName: autograder\nVersion: 0.1.0\n", "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert "(0.1.0)" in (distribution.warning_about_namesake() or "")
-    (tmp_path / "pyproject.toml").touch()
-    assert distribution.warning_about_namesake() is None
 
 
 @pytest.mark.parametrize(

@@ -93,34 +93,6 @@ def test_ctrl_c_prints_one_line_wherever_it_comes(folder: Path, point: str, comm
     assert "Traceback" not in done.stdout
 
 
-def test_sigterm_while_the_commands_are_imported_ends_with_a_sentence(folder: Path) -> None:
-    done = interrupted(folder, "typer", "check", signal.SIGTERM)
-    assert (done.returncode, done.stderr.splitlines()) == (143, [STOPPED])
-
-
-@pytest.mark.slow
-def test_interrupted_import_that_raises_something_else_is_an_interruption(folder: Path) -> None:
-    program = """\
-import os, signal, sys
-from autograder.cli import main
-from autograder.selfcheck import workspace
-
-def find(target):
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        raise ImportError("numpy failed to import") from None
-
-import autograder.cli.students
-autograder.cli.students.find_works = find
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, "check"], cwd=folder, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr.splitlines()) == (130, [STOPPED])
-
-
 def test_ignored_signal_stays_ignored(folder: Path) -> None:
     """As in a job that a shell started in the background."""
     ignoring = ("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)", PROGRAM)
@@ -147,12 +119,6 @@ def test_grader_that_is_ready_ends_without_a_word(capfd: pytest.CaptureFixture[s
     with pool, pytest.raises(Exception, match="terminated abruptly"):
         pool.submit(interrupt_myself).result()
     assert capfd.readouterr() == ("", "")
-
-
-def test_own_process_keeps_its_handler() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    end_on_ctrl_c()
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 CHILD = """\

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.journal import FILE_NAME, Journal, Reading, grades_at
+from autograder.gradebook.journal import FILE_NAME, Journal, Reading
 from autograder.gradebook.suites import FOLDER
-from autograder.records import Grade, InfrastructureError, RefusedError, TestResult
+from autograder.records import Grade, InfrastructureError, TestResult
 
 SUITE = "5" * 64
 PROMISED = [
@@ -46,7 +46,8 @@ def some_failures() -> Grade:
         mistake="axis",
     )
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
-    return replace(graded("bo", score=28.5), tests=tuple(tests))
+    old_sandbox = "host-network"  # journals that name it are read for ever
+    return replace(graded("bo", score=28.5, isolation=old_sandbox), tests=tuple(tests))
 
 
 def refused() -> Grade:
@@ -157,22 +158,6 @@ def test_missing_suite_is_named_and_a_new_grade_brings_it_back(
     assert [grade.student for grade in Reading(tmp_path / FILE_NAME)] == ["ada", "cy", "bo"]
 
 
-def test_line_without_its_suite_is_not_taken_for_a_partial_one(tmp_path: Path) -> None:
-    write(tmp_path, graded())
-    journal = tmp_path / FILE_NAME
-    journal.write_bytes(journal.read_bytes()[:-1])
-    (tmp_path / FOLDER / f"{SUITE}.json").unlink()
-    write(tmp_path, graded("bo"))
-    assert [grade.student for grade in Reading(journal)] == ["ada", "bo"]
-
-
-def test_file_of_lines_whose_suite_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
-    write(tmp_path, graded())
-    (tmp_path / FOLDER / f"{SUITE}.json").unlink()
-    with pytest.raises(RefusedError, match=f"suites/{SUITE}.json"):
-        list(grades_at(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -227,28 +212,6 @@ def test_number_that_is_none_or_beyond_its_maximum_makes_its_line_unreadable(
     usable = value == "30.01" and name in ('"seconds"', '"max_score"')
     assert [grade.student for grade in journal] == (["bo", "ada"] if usable else ["ada"])
     assert journal.damaged == ([] if usable else [1])
-
-
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "400.0", '"4"', "null"])
-def test_number_in_a_line_that_lists_all_tests_is_checked_too(tmp_path: Path, value: str) -> None:
-    _, line = write(tmp_path, graded(), graded("bo", tests=3))
-    for field in ('"score":3.0', '"score":1.0'):
-        assert field in line
-        (tmp_path / FILE_NAME).write_text(
-            line.replace(field, f'"score":{value}', 1) + "\n", "utf-8"
-        )
-        journal = Reading(tmp_path / FILE_NAME)
-        assert list(journal) == [] and journal.damaged == [1]
-
-
-@pytest.mark.parametrize("value", ["NaN", "400.0"])
-def test_only_grade_that_cannot_be_read_is_named(tmp_path: Path, value: str) -> None:
-    (line,) = write(tmp_path, graded(score=3.0))
-    (tmp_path / FILE_NAME).write_text(
-        line.replace('"score":3.0', f'"score":{value}') + "\n", "utf-8"
-    )
-    with pytest.raises(RefusedError, match="line 1 cannot be read; the grade in it is missing"):
-        list(grades_at(tmp_path))
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-1.0", '"1"', "null"])

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import types
-from dataclasses import asdict, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,31 +18,20 @@ import pytest
 import torch
 
 from autograder.authoring import build as building
-from autograder.authoring import hints_file as locking
-from autograder.authoring.hints_file import (
-    code_of_functions,
-    has_hints,
-    is_current,
-    make,
-    place_of,
-    survey,
-)
+from autograder.authoring.hints_file import is_current, survey
 from autograder.bridge.outside.transcript import Answer, Transcript
 from autograder.bridge.shared.calls import Call
 from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.mistakes import load_mistakes
 from autograder.selfcheck import locked_hints
 from autograder.selfcheck.check import CheckReport, check_target
 from autograder.selfcheck.locked_hints import (
     FILE_NAME,
-    GRIDS,
     MistakeHint,
     Reading,
     SteadyServer,
     fingerprints,
-    lock,
     named,
-    open_lock,
     steady_fingerprint,
 )
 from autograder.text.wording import MANY_CAUSES
@@ -119,19 +108,6 @@ def test_mistake_that_fails_a_visible_test_unlocks_its_hint(
     assert named >= share * failing, f"only {named} of {failing} mistakes get a name"
 
 
-@pytest.mark.slow
-@each_assignment
-def test_correct_answers_unlock_no_hint(assignment: Assignment, tmp_path: Path) -> None:
-    right = [
-        COURSE.solution_file(assignment).read_text(),
-        *(t for _, t in load_alternatives(COURSE, assignment)),
-    ]
-    for text in right:
-        report = check_copy(assignment, text, tmp_path / assignment.name)
-        assert report.all_passed
-        assert [result.hint for result in report.results if result.hint] == []
-
-
 @each_assignment
 def test_stub_unlocks_no_hint(assignment: Assignment, tmp_path: Path) -> None:
     report = check_copy(
@@ -206,28 +182,6 @@ def test_changed_recording_invalidates_the_hints(
 
 
 @pytest.mark.slow
-def test_changed_text_of_the_engine_keeps_the_hints_current(
-    course: Course, adding: Assignment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = hints(course).read_text()
-    read = Path.read_text
-
-    def with_another_docstring(path: Path, *args: Any, **kwargs: Any) -> str:
-        text = read(path, *args, **kwargs)
-        return (
-            f"# Another comment.\n{text}"
-            if "autograder" in path.parts and path.suffix == ".py"
-            else text
-        )
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_text", with_another_docstring)
-        assert is_current(course, adding, text)
-    monkeypatch.setattr(locking, "ANSWERS_VERSION", locking.ANSWERS_VERSION + 1)
-    assert not is_current(course, adding, text)
-
-
-@pytest.mark.slow
 def test_hints_are_unlocked_despite_rounding_differences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,19 +222,6 @@ def hints(course: Course) -> Path:
     return course.release_folder(course.assignments[0]) / FILE_NAME
 
 
-@pytest.mark.slow
-def test_hints_are_released_and_reproducible(course: Course, adding: Assignment) -> None:
-    """A process of their own makes the same as this one, in which other tests have run."""
-    hints(course).unlink()
-    building.build(course)
-    text = hints(course).read_text()
-    assert building.check(course) == []
-    made = {**json.loads(make(course, adding)), "seal": ""}
-    released = {**json.loads(text), "seal": ""}
-    assert made == {name: value for name, value in released.items() if name != "stub"}
-    assert is_current(course, adding, text)
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -304,28 +245,6 @@ def test_check_reports_stale_and_damaged_hints(
         )
 
 
-def test_check_reports_missing_and_left_over_hints(course: Course, adding: Assignment) -> None:
-    text = hints(course).read_text()
-    hints(course).unlink()
-    assert building.check(course) == [
-        "assignments/01_adding/hints.json is missing; run `autograder build 01_adding`."
-    ]
-    hints(course).write_text(text)
-    course.mistakes_file(adding).unlink()
-    assert not has_hints(course, adding)
-    assert building.check(course) == [
-        "assignments/01_adding/hints.json is not written by the build; remove it."
-    ]
-
-
-def test_place_of_a_mistake_is_its_function(course: Course, adding: Assignment) -> None:
-    solution = course.solution_file(adding).read_text()
-    right = code_of_functions(solution)
-    places = [place_of(mistake, right) for mistake in load_mistakes(course, adding)]
-    assert places == ["add", "Total.push"]
-    assert place_of(Mistake("x", "x", "x", solution.replace("STEP = 1", "STEP = 2")), right) == ""
-
-
 # -- the student's side -----------------------------------------------------------------------------
 
 
@@ -341,12 +260,6 @@ def test_mistake_in_different_code_unlocks_the_hint(course: Course) -> None:
     assert finding.result.hint == "Do two heaps become smaller when they are put together?"
     assert finding.mistake == "subtracts"
     assert str(finding.place) == "adding.py:1"
-
-
-def test_unknown_wrong_answer_unlocks_no_hint(course: Course) -> None:
-    (finding, _) = wrong(course, "def add(x, y):\n    return x * y\n").findings
-    assert finding.result.outcome == "failed" and finding.result.hint is None
-    assert finding.place is not None and finding.place.function == "add"
 
 
 def test_missing_or_unreadable_file_gives_no_hints(course: Course) -> None:
@@ -443,21 +356,6 @@ def test_order_of_gradients_does_not_matter() -> None:
     assert steady_fingerprint(SALT, gradients(weight, bias), gradients(bias, weight)) is not None
 
 
-def test_fingerprint_is_none_if_no_grid_fits_all_numbers() -> None:
-    table = torch.linspace(-3, 3, 64 * 500, dtype=torch.float64).reshape(500, 64)
-    assert steady_fingerprint(SALT, answers(list(table)), answers(0)) is None
-    assert len(GRIDS) == 24
-
-
-def test_hint_is_decrypted_only_with_its_key() -> None:
-    key = b"k" * 32
-    index, text = lock(key, [hint("ä")])
-    assert open_lock(key, {index: text}) == [
-        {**asdict(hint("ä")), "fails": []}
-    ]  # JSON has no tuples
-    assert open_lock(b"x" * 32, {index: text}) == []
-
-
 # -- fixed conditions -------------------------------------------------------------------------------
 
 
@@ -498,12 +396,6 @@ def test_weights_that_are_not_random_are_kept() -> None:
     values = torch.tensor([1.0, -2.0])
     made = server.perform(making_a_model(values)).result
     assert torch.equal(made.values, values)
-
-
-def test_hints_file_describes_its_purpose(course: Course) -> None:
-    record = json.loads(hints(course).read_text())
-    assert record["assignment"] == "01_adding"
-    assert "locked" in record["about"]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import linecache
-import subprocess
-import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +16,9 @@ from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target
-from autograder.selfcheck.living_cells import living_cells
 from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
-from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell, plain_script
+from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import RIGHT, copy_of
@@ -30,42 +26,7 @@ from tests.autograder.tiny_course import write_tiny_course
 
 NAME = "01_adding"
 
-# Runs each text as a cell in IPython itself, and prints those after which `defined` exists.
-IN_IPYTHON = """
-import contextlib, io, json, sys
-from IPython.core.interactiveshell import InteractiveShell
-
-shell = InteractiveShell.instance()
-shell.pager = print
-names = sorted(shell.magics_manager.magics["cell"])
-found = {}
-for key, text in json.loads(sys.stdin.read())["texts"].items():
-    shell.user_ns.pop("defined", None)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        shell.run_cell(text)
-    found[key] = "defined" in shell.user_ns
-print(json.dumps({"names": names, "found": found}))
-"""
-
-FILE_MAGICS = ("file", "writefile")
-ASK = (
-    "debug",
-    "code_wrap",
-)  # `%%debug` waits for the keyboard; `%%code_wrap` changes all later cells
 BELOW = "def defined():\n    return 1\n"
-
-
-def in_ipython(folder: Path, texts: dict[str, str]) -> dict:
-    done = subprocess.run(
-        [sys.executable, "-c", IN_IPYTHON],
-        input=json.dumps({"texts": texts}),
-        cwd=folder,
-        env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "IPYTHONDIR": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def names_after(text: str, filename: str = "net.ipynb") -> dict:
@@ -77,51 +38,6 @@ def names_after(text: str, filename: str = "net.ipynb") -> dict:
 
 def cells(*texts: str) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": text} for text in texts]})
-
-
-@pytest.mark.slow
-def test_the_table_is_what_ipython_does(tmp_path: Path) -> None:
-    """`%%timeit` runs the cell in a function; it is in the table because its cell holds the answer all the same."""
-    listed = in_ipython(tmp_path, {})["names"]
-    tried = [name for name in listed if name not in ASK]
-    lines = {name: "out.txt" for name in FILE_MAGICS} | {"script": "true", "prun": "-q"}
-    texts = {name: f"%%{name} {lines.get(name, '')}\n{BELOW}" for name in tried}
-    found = in_ipython(tmp_path, texts)["found"]
-    defined = {name for name in tried if found[name]}
-    assert defined == CELL_MAGICS.keys() - {"timeit", "debug"}
-    for name in tried:
-        assert ("defined" in names_after(texts[name])) == (name in CELL_MAGICS), name
-
-
-CELLS = {
-    "time": f"%%time\n{BELOW}",
-    "comment below": f"%%time\n# the answer\n{BELOW}",
-    "blank lines above": f"\n\n%%time\n\n{BELOW}",
-    "capture into a name": f"%%capture printed\n{BELOW}",
-    "capture with options": f"%%capture --no-stderr printed\n{BELOW}",
-    "prun with options": f"%%prun -q -l 5 -s cumulative\n{BELOW}",
-    "one below another": f"%%capture\n%%time\n{BELOW}",
-    "the other way round": f"%%time\n%%capture\n{BELOW}",
-    "a shell command below": f"%%time\n!true\n{BELOW}",
-    "a line": "%time defined = 1",
-    "a value": "defined = %time 1 + 1",
-    "a profiled line": "%prun -q defined = 1",
-    "in a block": "if True:\n    %time defined = 1",
-    "bash": "%%bash\ndefined=1",
-    "html": "%%html\n<b>defined = 1</b>",
-    "file": f"%%writefile own.py\n{BELOW}",
-    "off": f"%%script false\n{BELOW}",
-    "only a line": "%timeit -n1 -r1 defined = 1",
-}
-
-
-@pytest.mark.slow
-def test_every_form_defines_what_it_defines_in_ipython(tmp_path: Path) -> None:
-    found = in_ipython(tmp_path, CELLS)["found"]
-    assert {name: "defined" in names_after(text) for name, text in CELLS.items()} == found
-    assert sorted(name for name, defined in found.items() if not defined) == sorted(
-        ["bash", "html", "file", "off", "only a line"]
-    )
 
 
 @pytest.mark.parametrize("magic", [*CELL_MAGICS, "timeit -n1 -r 1", "capture out", "prun -s time"])
@@ -240,12 +156,6 @@ def test_lines_of_a_script_from_nbconvert_are_those_of_the_file() -> None:
     ] == 3  # fmt: skip
 
 
-def test_syntax_error_below_a_magic_of_a_script_is_in_the_line_of_the_call() -> None:
-    server = Server(types.ModuleType("submission"))
-    (error,) = server.load(CONVERTED.format(body="x = 1\ny = (\n"), "net.py")["errors"]
-    assert (error["type"], error["frames"][0][1]) == ("SyntaxError", 3)
-
-
 def test_definitions_beside_a_training_in_one_line_are_kept() -> None:
     """As when a submission is loaded again, without the statement that took too long."""
     text = CONVERTED.format(body="def timed():\n    return 1\n\nraise ValueError\n")
@@ -253,11 +163,6 @@ def test_definitions_beside_a_training_in_one_line_are_kept() -> None:
     told = server.load(text, "net.py", skipped=[["net.py", 3]])
     assert vars(server.module)["timed"]() == 1 and "below" in vars(server.module)
     assert [error["type"] for error in told["errors"]] == [LOADING_STOPPED]
-
-
-def test_python_is_left_alone() -> None:
-    text = 'x = """\n!pip install a\n%time x\n"""\ny = (3\n    % 2)\n# %%time\nz = 1\n'
-    assert plain_script(text) == text and plain_cell("# %%time\nx = 5 % 3") == "# %%time\nx = 5 % 3"
 
 
 @pytest.fixture(scope="module")
@@ -292,29 +197,3 @@ def test_grade_and_check_count_what_is_below_a_magic(
     assert check_target(folder).all_passed
     places = Text(file.read_text(), file.name).functions()
     assert places["add"].cell == 2 and places["add"].line == 2
-
-
-def test_check_in_a_notebook_reads_a_timed_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """IPython keeps no file of such a cell; the latest that defines the name is the one that counts."""
-    space: dict = {"__name__": "__main__"}
-    old = "get_ipython().run_cell_magic('time', '', 'def add(a, b):\\n    return torch.add(a, b)\\n')\n"
-    body = "import torch\ndef add(a, b):\n    return torch.sub(a, b)\n"
-    exec(compile(body, "<timed exec>", "exec"), space)
-    space["In"] = ["", old, f"get_ipython().run_cell_magic('time', '', {body!r})\n"]
-    assert [text.strip() for text in living_cells(space)] == [body.strip()]
-    name = "/somewhere/1.py"
-    text = "def other():\n    return 1\n"
-    monkeypatch.setitem(
-        linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name)
-    )
-    exec(compile(text, name, "exec"), space)
-    assert living_cells(space)[0] == text
-
-
-def test_places_of_a_script_from_colab_are_known() -> None:
-    assert (
-        Text("!pip install einops\n\ndef add(a, b):\n    return a\n", "adding.py")
-        .functions()["add"]
-        .line
-        == 3
-    )

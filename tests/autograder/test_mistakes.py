@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes import load_mistakes
 from autograder.records import CourseError
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -54,20 +54,6 @@ def test_each_mistake_is_the_solution_with_its_edit(course: Course, adding: Assi
     assert subtracts.source == solution.replace("a + b", "a - b")
 
 
-def test_mistake_can_have_a_title_and_several_edits(course: Course, adding: Assignment) -> None:
-    course.mistakes_file(adding).write_text("""\
-- id: one_more
-  title: Off by one, twice
-  edits:
-    - {in: add, replace: a + b, with: a + b + 1}
-    - {in: Total.__init__, replace: self.value = start, with: self.value = start + 1}
-  hint: Where do you begin to count?
-""")
-    (off,) = load_mistakes(course, adding)
-    assert off.title == "Off by one, twice"
-    assert (run(off.source).add(1, 1), run(off.source).Total().value) == (3, 1)
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -91,17 +77,6 @@ def test_edit_can_replace_several_lines(
     (mistake,) = load_mistakes(course, adding)
     total = run(mistake.source).Total()
     assert [total.push(3), total.push(7)] == [0, 7]
-
-
-def test_edit_includes_the_decorators_of_its_function(course: Course, adding: Assignment) -> None:
-    file = course.solution_file(adding)
-    file.write_text(
-        file.read_text().replace("    def push", "    @__import__('functools').cache\n    def push")
-    )
-    course.mistakes_file(adding).write_text(
-        "- {id: forgets, in: Total.push, replace: functools, with: itertools, hint: h}\n"
-    )
-    assert "__import__('itertools').cache" in load_mistakes(course, adding)[0].source
 
 
 def test_an_edit_stays_inside_its_function(course: Course) -> None:
@@ -162,32 +137,6 @@ def test_edit_that_does_not_compile_is_reported(course: Course) -> None:
     assert problem == f"{LABEL}, line 1: the mistake `a` is not Python after its edits: " + (
         "'await' outside async function."
     )
-
-
-def test_invalid_solution_is_reported(course: Course, adding: Assignment) -> None:
-    course.solution_file(adding).write_text("def add(:\n")
-    with pytest.raises(
-        CourseError, match=r"adding\.py, line 1: this is not Python: invalid syntax"
-    ):
-        load_mistakes(course, adding)
-    course.solution_file(adding).unlink()
-    with pytest.raises(CourseError, match=r"no solution yet: .*adding\.py is missing"):
-        load_mistakes(course, adding)
-
-
-def test_missing_file_means_no_known_mistakes(course: Course, adding: Assignment) -> None:
-    course.mistakes_file(adding).unlink()
-    assert load_mistakes(course, adding) == ()
-
-
-def test_alternatives_are_sorted_by_name(course: Course, adding: Assignment) -> None:
-    folder = course.suite_folder(adding) / "alternatives"
-    (folder / "a_first.py").write_text("add = int.__add__\n")
-    assert [name for name, _ in load_alternatives(course, adding)] == ["a_first", "with_sum"]
-    assert run(load_alternatives(course, adding)[1][1]).add(2, 3) == 5
-    (folder / "a_first.py").write_text("def add(\n")
-    with pytest.raises(CourseError, match=r"alternatives/a_first\.py, line 1: this is not Python"):
-        load_alternatives(course, adding)
 
 
 def test_a_mistake_knows_the_recorded_tests_that_it_fails(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import linecache
 import runpy
@@ -23,7 +22,7 @@ from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.kernel import parts_of, this_kernel
 from autograder.selfcheck.workspace import run_text
-from autograder.source.text import NOTEBOOK_FUNCTIONS, outline
+from autograder.source.text import outline
 
 NAME = "01_adding"
 GAP = 'raise NotImplementedError("add is not written yet.")'
@@ -57,25 +56,6 @@ def run_cells(
     monkeypatch.setitem(sys.modules, "__main__", main)
     if save:
         nbformat.write(opened, file)
-
-
-@pytest.mark.slow
-def test_hint_in_a_notebook_helps_in_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_cells(folder, monkeypatch, "return a - b")
-    steps = [repr(notebook.hint("add")) for _ in range(5)]
-    assert (
-        "Hint 1 of 4 · What the test looks at" in steps[0] and "add(2, 3) returned -1" in steps[0]
-    )
-    assert "Do two heaps become smaller when they are put together?" in steps[1]
-    assert (
-        "adding.ipynb, cell 5, line 1, in `add`" in steps[2]
-        and "It asks for: both numbers together" in steps[2]
-    )
-    assert "From the first: `again=True`" in steps[4]
-    assert "Hint 1 of 4" in repr(notebook.hint("add", again=True))
-    run_cells(folder, monkeypatch, "return a + b")
-    assert "no hint is needed" in repr(notebook.hint("add"))
-    assert "`Total.push` is not written yet" in repr(notebook.hint())
 
 
 def test_check_in_a_notebook_names_the_mistake(
@@ -127,28 +107,6 @@ def test_what_has_not_run_is_named(
     exec(code, vars(main))
     monkeypatch.setitem(sys.modules, "__main__", main)
     assert sentence in repr(call()) + capsys.readouterr().out
-
-
-def test_pack_in_a_notebook_refuses_what_is_not_saved(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_cells(folder, monkeypatch, "return a + b", save=False)
-    notebook.pack()
-    assert "Save the notebook there and run this cell again." in capsys.readouterr().out
-    assert not list(folder.glob("*.zip"))
-
-
-@pytest.mark.slow
-def test_pack_and_progress_print_what_the_terminal_prints(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_cells(folder, monkeypatch, "return a + b")
-    notebook.pack()
-    assert f"Hand in {NAME}.zip." in capsys.readouterr().out and (folder / f"{NAME}.zip").is_file()
-    notebook.progress()
-    assert "1 of 3 points of the visible tests." in capsys.readouterr().out
-    notebook.answers()
-    assert "A part without answers" in capsys.readouterr().out
 
 
 def test_first_cell_explains_itself_without_the_kit(
@@ -278,16 +236,6 @@ def test_training_without_tqdm_prints_a_bar(
     assert shown.err == ""
 
 
-def test_training_with_tqdm_keeps_to_the_output(capsys: pytest.CaptureFixture) -> None:
-    pytest.importorskip("tqdm", reason="tqdm is not installed: pip install '.[notebook]'")
-    watch = notebook.watch_training(40, "fine-tuned", "accuracy")
-    for step in (10, 40):
-        watch(step, step / 40)
-    shown = capsys.readouterr()
-    assert "fine-tuned" in shown.out and "40/40" in shown.out and "accuracy 1.000" in shown.out
-    assert shown.err == ""
-
-
 class Shown:
     """Collects what a notebook displays, and what takes its place later."""
 
@@ -304,19 +252,6 @@ class Shown:
 
     def update(self, value: Any) -> None:
         self.later.append(value)
-
-
-@pytest.mark.slow
-def test_curve_of_a_training_grows_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = Shown(monkeypatch)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    watch = notebook.watch_training(1000)
-    for step in range(1, 1001):
-        watch(step, 3 - step / 500)
-    assert len(shown.first) == 1 and shown.first[0].data.startswith(b"\x89PNG")
-    assert 20 <= len(shown.later) <= live.DRAWINGS
-    assert shown.later[-1].data != shown.first[0].data
-    assert shown.later[-1].alt == "training: the loss so far"
 
 
 SLIDERS = """
@@ -352,17 +287,6 @@ def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert shown.later[0].data != image.data
 
 
-def test_picture_is_static_without_ipywidgets(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_sliders(folder)
-    run_cells(folder, monkeypatch, "return a + b")
-    shown = Shown(monkeypatch)
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    notebook.picture("add")
-    assert [type(value).__name__ for value in shown.first] == ["Image", "Markdown"]
-
-
 @pytest.mark.parametrize("name", ["03_masked_heads", "07_mini_gpt", "12_rotary_positions"])
 def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
     course = load_course(Path(__file__).parents[2])
@@ -378,18 +302,6 @@ def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
             assert inspect.signature(draw).parameters[argument].default in values
 
 
-def test_no_solution_hides_a_function_of_the_notebook() -> None:
-    course = load_course(Path(__file__).parents[2])
-    for assignment in course.assignments:
-        tree = ast.parse(course.solution_file(assignment).read_text("utf-8"))
-        hidden = {
-            node.name
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-        }
-        assert not hidden.intersection(NOTEBOOK_FUNCTIONS), assignment.name
-
-
 @pytest.mark.parametrize(
     "assignment", load_course(Path(__file__).parents[2]).assignments, ids=lambda a: a.name
 )
@@ -402,16 +314,3 @@ def test_every_part_of_the_course_finds_its_tests(
     assert {this_kernel.test_file(part.name) for part in assignment.parts} == {visible}
     assert this_kernel.test_file(f"{assignment.parts[0].name}_") is None
     assert parts_of(visible) == [part.name for part in assignment.parts]
-
-
-@pytest.mark.parametrize(
-    "decorator", ['@task("add", 2)', "@task(\n    'add',\n    2,\n)", '@pytest.mark.part("add")']
-)
-def test_the_part_of_a_test_is_found_however_it_is_written(
-    decorator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(this_kernel, "folder", tmp_path)
-    file = tmp_path / "test_adding.py"
-    file.write_text(f"{decorator}\ndef test_add(student): ...\n")
-    assert this_kernel.test_file("add") == file
-    assert this_kernel.test_file("ad") is None

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring import build as building
 from autograder.course.config import Assignment, CourseError, load_course
 from autograder.course.document import Document, load_document
 from autograder.course.mistakes import load_mistakes
@@ -75,15 +74,6 @@ def test_gap_without_a_nudge_has_none(folder: Path) -> None:
     assert (
         LockedHints(folder).nudge("add") == NUDGE and LockedHints(folder).nudge("Total.push") == ""
     )
-
-
-@pytest.mark.slow
-def test_changed_nudge_is_built_again(tmp_path: Path) -> None:
-    course = load_course(write_tiny_course(tmp_path))
-    building.build(course)
-    assert building.check(course) == []
-    course.nudges_file(course.assignments[0]).write_text(f"add: {NUDGE}\n", "utf-8")
-    assert any("hints.json" in problem for problem in building.check(course))
 
 
 @pytest.mark.parametrize(

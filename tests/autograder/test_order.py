@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
-import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +14,17 @@ import pytest
 from autograder.course.config import Course
 from autograder.records import Submission
 from autograder.runs.pool import Plan, graders, this_grader
-from autograder.walls.doctor.doctor import TierReport
+from autograder.walls.outside.doctor import TierReport
 from tests.autograder.mixed_class import (
-    HOSTILE,
     SAMPLE,
     TEST_SECONDS,
     TEXTS,
     grades,
     mixed_course,
-    peak_megabytes,
     submissions,
 )
 
 SEED = 5
-MEGABYTES = 600  # of memory in the largest grader
 SLOW_IMPORTS = '''\
 """Imports that take {seconds} s of processor time: the root of sympy, and whatever a fork of the grader imports."""
 
@@ -116,65 +110,3 @@ def test_a_grade_depends_on_nobody_and_on_no_import(
     log = make_imports_slow(tmp_path / "slow", monkeypatch, TEST_SECONDS + 1)
     assert grades(plan, shuffled(1, SAMPLE), tmp_path / "shuffled") == alone
     assert "grader sympy" in log.read_text(), "the delay did not take place"
-
-
-@pytest.mark.skipif(
-    os.environ.get("ORDERS") != "all",
-    reason="Takes many minutes; ORDERS=all in the environment runs it.",
-)
-def test_every_order_and_slow_imports(
-    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each student in a run of their own; five orders; and five orders while an import takes 20 s."""
-    runs = {one.student: Plan(course, SEED) for one in submissions()}
-    alone = {
-        student: grades(plan, submissions([student]), tmp_path / student)[student]
-        for student, plan in runs.items()
-    }
-    plan = Plan(course, SEED, jobs=2)
-    for number in range(5):
-        assert grades(plan, shuffled(number), tmp_path / f"order{number}") == alone
-    log = make_imports_slow(tmp_path / "slow", monkeypatch, 20)
-    for number in range(5):
-        assert grades(plan, shuffled(number), tmp_path / f"slow{number}") == alone
-    assert "grader sympy" in log.read_text(), "the delay did not take place"
-
-
-def graded_apart(
-    plan: Plan, handed_in: list[Submission], folder: Path
-) -> tuple[dict[str, dict], float]:
-    """Runs in a process of its own: the grades, and the memory that its largest grader needed."""
-    return grades(plan, handed_in, folder), peak_megabytes()
-
-
-@pytest.mark.slow
-def test_a_hostile_third_of_a_class(
-    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nobody's grade changes, and no grader needs more memory than for an honest class and one large answer."""
-    honest = [
-        replace(one, student=f"{one.student}-{number}")
-        for number in range(8)
-        for one in submissions(each for each in TEXTS if each not in HOSTILE)
-    ]
-    hostile = [
-        replace(one, student=f"{one.student}-{n}") for n in range(4) for one in submissions(HOSTILE)
-    ]
-    mixed = [*honest, *hostile]
-    random.Random(SEED).shuffle(mixed)
-    figures = {}
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:
-        for name, handed_in in (("honest", honest), ("mixed", mixed)):
-            began = time.monotonic()
-            plan = Plan(course, SEED, jobs=2)
-            found, megabytes = apart.submit(graded_apart, plan, handed_in, tmp_path / name).result()
-            figures[name] = found, time.monotonic() - began, megabytes
-    for name, (found, seconds, megabytes) in figures.items():
-        with capsys.disabled():
-            print(
-                f"\n{name}: {len(found)} submissions, {seconds:.1f} s, largest grader {megabytes:.0f} MB"
-            )
-    assert {student: figures["mixed"][0][student] for student in figures["honest"][0]} == figures[
-        "honest"
-    ][0]
-    assert figures["mixed"][2] < MEGABYTES

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.selfcheck import live, watch
+from autograder.selfcheck import watch
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import source_files
 from autograder.submissions.files import DiskFolder, Entry
 from autograder.text.consoles import REPLACEMENTS, encodable
-from tests.autograder.sampling import sampled
-from tests.autograder.student_folder import RIGHT, SUBTRACTS, copy_of, write_answer
+from tests.autograder.student_folder import RIGHT, SUBTRACTS, write_answer
 
 NAME = "01_adding"
 COMMAND = "from autograder.cli import main; main()"
@@ -78,28 +74,6 @@ def test_console_without_a_character_shows_another_one(
     assert [len(line) for line in shown.splitlines()] == [len(line) for line in usual.splitlines()]
 
 
-@pytest.mark.slow
-def test_bar_of_progress_is_drawn_in_any_console(folder: Path) -> None:
-    write_answer(folder, SUBTRACTS)
-    assert re.search(r"#+\.+ ", command(folder, "progress", encoding="cp1252")[1])
-    assert re.search(r"█+░+ ", command(folder, "progress")[1])
-
-
-@pytest.mark.parametrize(
-    ("encoding", "bar"), [("cp1252", "###···"), ("ascii", "###..."), ("utf-8", "███···")]
-)
-def test_bar_of_a_training_is_drawn_in_any_console(
-    monkeypatch: pytest.MonkeyPatch, encoding: str, bar: str
-) -> None:
-    """Here the student's own program prints, and its console refuses what it cannot show."""
-    shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    monkeypatch.setattr(sys, "stdout", shown)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    live.watch_training(10)(5, 0.5)
-    shown.flush()
-    assert bar in shown.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
-
-
 def test_replacements_are_single_characters_that_every_console_has() -> None:
     assert all(
         len(lacking) == len(other) == 1 and other.isascii()
@@ -108,14 +82,6 @@ def test_replacements_are_single_characters_that_every_console_has() -> None:
     console = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
     assert encodable("✓ Größe \ud800 猫", console) == "+ Größe ? ?"
     assert encodable("✓ 猫", io.StringIO()) == "✓ 猫"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoding", sampled(["cp1252", "ascii"], "cp1252".__eq__))
-def test_json_loses_nothing_in_any_console(folder: Path, encoding: str) -> None:
-    write_answer(folder, RIGHT.replace("a + b", 'print("“✓ Größe”") or a - b'))
-    _, shown = command(folder, "check", "--json", encoding=encoding)
-    assert "“✓ Größe”" in json.dumps(json.loads(shown), ensure_ascii=False)
 
 
 # -- without what only Unix has ---------------------------------------------------------------------
@@ -194,43 +160,12 @@ def with_windows_line_ends(folder: Path) -> None:
             file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
 
 
-@pytest.mark.slow
-def test_line_ends_of_windows_change_nothing(folder: Path) -> None:
-    write_answer(folder, SUBTRACTS)
-    usual = [command(folder, *words) for words in (["check"], ["hint"], ["progress"])]
-    (folder / ".autograder" / "steps.json").unlink()
-    with_windows_line_ends(folder)
-    assert [command(folder, *words) for words in (["check"], ["hint"], ["progress"])] == usual
-    assert command(folder, "pack")[0] == 0
-
-
 def test_stub_with_line_ends_of_windows_is_untouched(folder: Path) -> None:
     with_windows_line_ends(folder)
     assert find_work(folder).is_untouched()
     assert find_work(folder / "adding.ipynb").is_untouched()
     done = CliRunner().invoke(app, ["pack"])
     assert done.exit_code == 2 and "holds no answer of yours" in done.output
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "place", ["Übung 1 (Größe)/Meine Dateien", "e\u0301tude & co", "a 'quoted' %TEMP% folder"]
-)
-def test_commands_work_in_a_folder_with_an_odd_name(
-    released: Path, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = copy_of(released, tmp_path / place)
-    monkeypatch.chdir(folder)
-    write_answer(folder, RIGHT)
-    for words in (["check"], ["check", "--picture"], ["hint"], ["progress"], ["pack"]):
-        done = CliRunner().invoke(app, words)
-        assert done.exit_code == 0, done.output
-        assert not re.search(r"not yet|Traceback", done.output)
-    assert (folder / f"{NAME}.zip").is_file()
-    write_answer(folder, SUBTRACTS)
-    screen = io.StringIO()
-    watch.Watch(folder, Console(file=screen, width=80), lambda seconds: "q").step()
-    assert "Do two heaps become smaller" in screen.getvalue()
 
 
 @pytest.fixture
@@ -263,14 +198,6 @@ def test_name_in_other_letters_is_the_same_file_where_case_is_ignored(ignores_ca
     assert not work.is_untouched()
     report = check_target(ignores_case)
     assert report.score < report.max_score and not report.note
-
-
-def test_watch_sees_a_file_in_other_letters_where_case_is_ignored(ignores_case: Path) -> None:
-    write_answer(ignores_case, RIGHT)
-    screen = io.StringIO()
-    watching = watch.Watch(ignores_case, Console(file=screen, width=80), lambda seconds: "q")
-    watching.step()
-    assert "Well done!" in screen.getvalue()
 
 
 def test_broken_link_beside_the_answer_is_left_out(folder: Path) -> None:

@@ -23,19 +23,18 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.feedback import painter
 from autograder.feedback.painter import draw_pictures
-from autograder.feedback.pictures import Picture, failing_parts, picture_file, pictures_of
+from autograder.feedback.pictures import Picture, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
-from autograder.gradebook.journal import Journal, Reading
-from autograder.grading.watch import Watch
+from autograder.gradebook.journal import Reading
+from autograder.grading.time_limits import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.at_hand import graders_at_hand
-from tests.autograder.pages import write_all
 from tests.autograder.sampling import sampled
-from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS, same_as_golden
+from tests.autograder.student_folder import FORGETS, PICTURES, RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,11 +109,6 @@ def page_of(folder: Path, student: str) -> str:
     return page.read_text("utf-8")
 
 
-@pytest.mark.slow
-def test_grade_with_pictures_prints_the_golden_output(graded: tuple[Path, str]) -> None:
-    same_as_golden("grade", graded[1].replace(str(graded[0]), "grades"))
-
-
 def test_picture_is_drawn_from_the_students_code(
     folder: Path, course: Course, grades: dict
 ) -> None:
@@ -126,13 +120,6 @@ def test_picture_is_drawn_from_the_students_code(
     others = pictures(folder, course, grades["bo"])
     assert others["a row of sums"].image == picture.image  # it subtracts in the same way
     assert others["pushes"].image not in ("", picture.image)
-
-
-def test_only_failing_parts_are_drawn(folder: Path, course: Course, grades: dict) -> None:
-    assert pictures_of(folder, course, grades["ada"]) == []
-    assert "<img" not in page_of(folder, "ada")
-    assert failing_parts(grades["Ada"]) == ("add",)
-    assert failing_parts(grades["bo"]) == ("add", "total")
 
 
 def test_picture_that_cannot_be_drawn_is_explained(
@@ -159,16 +146,6 @@ def test_page_shows_the_picture_with_its_explanation(folder: Path, course: Cours
     assert "What to look for:" in page and page.index("What to look for:") < page.index("<img")
     waiting = page_of(folder, "kim")
     assert "<img" not in waiting and "No picture yet of a row of sums" in waiting
-
-
-def test_mistakes_are_shown_by_their_titles(graded: tuple[Path, str], course: Course) -> None:
-    folder, said = graded
-    for text in (page_of(folder, "Ada-*"), (folder / "index.html").read_text("utf-8"), said):
-        assert re.search("[Tt]he smaller is taken away", text)
-        assert not re.search(r"\bsubtracts\b", text)
-    title_of = titles_of(course)
-    assert title_of(NAME, "forgets_what_came_before") == "forgets what came before"
-    assert title_of("99_gone", "some_mistake") == "some mistake"
 
 
 @pytest.mark.parametrize(
@@ -223,16 +200,6 @@ def test_pictures_are_drawn_from_the_graded_text(
     assert keeping.get(tmp_path, grades["Ada"]) is None
 
 
-def test_unusual_texts_are_stored_unchanged(tmp_path: Path) -> None:
-    odd = Submission(
-        "ada", NAME, (SourceFile("adding.py", "a = 'ü\ud800\r\n'"), SourceFile("b.ipynb", ""))
-    )
-    keeping.put(tmp_path, [odd])
-    grade = Grade("ada", NAME, "graded", 0, 1, submission_sha256=keeping.submission_digest(odd))
-    found = keeping.get(tmp_path, grade)
-    assert found is not None and found.files == odd.files
-
-
 def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
     texts = Submission(
         "ada", NAME, (SourceFile("adding.py", RIGHT), SourceFile("adding.ipynb", "{}"))
@@ -245,35 +212,6 @@ def test_stored_text_is_graded_as_submitted(tmp_path: Path) -> None:
     file.write_text(file.read_text("utf-8").replace("+", "-"), "utf-8")
     with pytest.raises(InfrastructureError, match=f"{file.name} was changed or is gone"):
         list(keeping.iterate(tmp_path, put_away))
-
-
-@pytest.mark.slow
-def test_report_draws_from_the_stored_texts(
-    folder: Path, course: Course, tmp_path: Path, grades: dict
-) -> None:
-    """Nothing is graded again; a submission whose text is missing is named."""
-    with Journal(tmp_path) as journal:
-        journal.append(grades["Ada"])
-        journal.append(grades["bo"])
-    submission = keeping.get(folder, grades["bo"])
-    assert submission is not None
-    keeping.put(tmp_path, [submission])
-    done = autograder("report", tmp_path, "--pictures", "--jobs", 1, "--course", course.root)
-    assert done.returncode == 1
-    assert "Ada, 01_adding: the graded text is no longer stored." in done.stderr
-    assert page_of(tmp_path, "bo").count("<img") == 2 and "<img" not in page_of(tmp_path, "Ada-*")
-
-
-@pytest.mark.slow
-def test_missing_sandbox_is_reported_and_no_picture_is_drawn(
-    folder: Path, course: Course, grades: dict, tmp_path: Path
-) -> None:
-    (tmp_path / "submissions").symlink_to(folder / "submissions")
-    (problem,) = draw_pictures(
-        Plan(course, 0, "no such tier"), tmp_path, grades.values(), lambda done, total: None
-    )
-    assert problem.startswith("Pictures of 7 submissions are not drawn: ")
-    assert not (tmp_path / "pictures").exists()
 
 
 def test_drawing_process_that_is_ended_from_outside_is_reported(
@@ -323,27 +261,3 @@ def test_every_picture_of_the_course_can_be_drawn_in_the_sandbox(
     assert {picture.title: picture.problem for picture in drawn if picture.problem} == {}
     assert all(len(picture.image) < 60_000 for picture in drawn), "too large for a page"
     assert all(len(picture.look_for.split()) > 5 for picture in drawn), "what should one look for?"
-
-
-@pytest.mark.slow
-def test_killed_drawing_process_loses_only_its_own_picture(
-    folder: Path, course: Course, grades: dict, tmp_path: Path
-) -> None:
-    source = course.pictures_file(course.assignment(NAME))
-    source.write_text(
-        PICTURES.replace("student.Total()", "student.Total()\n    import os; os._exit(1)"), "utf-8"
-    )
-    try:
-        (tmp_path / "submissions").symlink_to(folder / "submissions")
-        chosen = [grades[name] for name in ("Ada", "bo", "kim")]
-        steps: list[tuple[int, int]] = []
-        assert (
-            draw_pictures(Plan(course, 0), tmp_path, chosen, lambda *how_far: steps.append(how_far))
-            == []
-        )
-        assert steps[-1] == (3, 3)
-        pages = write_all(tmp_path, course, chosen).parent
-        assert "The process that drew it ended." in page_of(pages, "bo")
-        assert "<img" in page_of(pages, "Ada-*") and "<img" in page_of(pages, "bo")
-    finally:
-        source.write_text(PICTURES, "utf-8")

@@ -52,7 +52,7 @@ def vague(node: ast.AST) -> bool:
     return isinstance(node, ast.arg) and node.arg in VAGUE
 
 
-MOST = {nested_conditions: 0, assigned_inside: 2, packed: 0, two_loops: 16, vague: 13}
+MOST = {nested_conditions: 0, assigned_inside: 2, packed: 0, two_loops: 15, vague: 12}
 
 
 @cache
@@ -98,22 +98,6 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
             texts = [value.value for value in values if isinstance(value, ast.Constant)]
             names = [text for text in texts if isinstance(text, str) and called in BY_NAME]
         yield from ((node.lineno, name) for name in names if is_private(name))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        'monkeypatch.setattr(room, "_step", None)',
-        'monkeypatch.setattr("autograder.runs.run._step", None)',
-        'getattr(room, "_step")',
-        'patch.object(target=room, attribute="_step")',
-        "from autograder.runs.run import _step as step",
-    ],
-)
-def test_a_private_name_in_a_text_is_found(line: str) -> None:
-    assert list(private_names(ast.parse(line)))
-    assert not list(private_names(ast.parse(line.replace("_step", "step"))))
-    assert not list(private_names(ast.parse(line.replace("_step", "__doc__"))))
 
 
 def test_no_test_names_a_private_attribute_of_the_engine() -> None:

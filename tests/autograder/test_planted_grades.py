@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import stat
-import subprocess
-import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,16 +16,13 @@ from autograder import api
 from autograder.gradebook.journal import FILE_NAME as JOURNAL
 from autograder.gradebook.owner_key import VARIABLE, key_file, owner_key
 from autograder.gradebook.run_state import FILE_NAME as RUN
-from autograder.gradebook.run_state import OpenRun
 from autograder.gradebook.seals import FILE_NAME as SEALS
 from autograder.gradebook.seals import check_owner, refuse_links, seal
 from autograder.records import RefusedError
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
-from tests.autograder.waiting import HANGS
 
 NAME = "01_adding"
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -141,14 +134,6 @@ def test_a_planted_folder_is_refused(room: Path, plant: Callable[[Path], None]) 
         grade(room)
 
 
-def test_a_planted_seed_is_not_used(tmp_path: Path) -> None:
-    plant_a_seed(tmp_path)
-    with pytest.raises(RefusedError):
-        OpenRun(tmp_path)
-    with OpenRun(tmp_path, trusted=True) as run:
-        assert run.seed == 42
-
-
 def test_grades_of_another_user_are_refused(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "the key of another person")
     with pytest.raises(RefusedError, match=f"your key \\({VARIABLE}\\)"):
@@ -213,13 +198,6 @@ def test_grades_and_work_are_made_for_their_owner_alone(room: Path, umask: int) 
     assert stat.S_IMODE((shared / JOURNAL).stat().st_mode) == 0o660 & ~umask
 
 
-def test_a_pipe_is_not_waited_for(room: Path) -> None:
-    (room / "grades" / JOURNAL).unlink()
-    os.mkfifo(room / "grades" / JOURNAL)
-    with pytest.raises(RefusedError, match="neither a file nor a folder"):
-        grade(room)
-
-
 # -- where the output folder lies -----------------------------------------------------------------------------------
 
 
@@ -257,54 +235,6 @@ def test_an_output_folder_among_the_files_of_a_student_is_refused(
     assert refuses(room / submissions, room / "by_link" / Path(output).name, room / "course")
 
 
-def test_an_output_folder_in_the_folder_of_a_class_is_used(room: Path) -> None:
-    """Such as `cd week3; autograder grade . --assignment …`, also the second time."""
-    week = room / "week3"
-    week.mkdir()
-    for student in ("ada", "ben"):
-        shutil.copy(room / "submitted" / student / NAME / "adding.py", week / f"{student}.py")
-    assert not refuses(week, week / "grades", room / "course", NAME)
-    again = api.grade(week, room / "course", week / "grades", assignment=NAME, jobs=1)
-    assert (again.summary.unchanged, len(again.grades)) == (2, 2)
-
-
-@pytest.mark.slow
-def test_the_recipe_for_classroom_50_believes_nothing_of_a_checkout(room: Path) -> None:
-    """The lines of docs/exports.md, in a checkout in which a student has planted what they could find."""
-    guide = (ROOT / "docs/exports.md").read_text("utf-8")
-    (recipe,) = re.findall(r"### Classroom 50.*?```bash\n(.*?)```", guide, re.DOTALL)
-    recipe = recipe.replace("03_masked_heads", NAME).replace("masked_heads", "adding")
-    checkout = room / "checkout"
-    shutil.copytree(room / "grades", checkout / "grades")
-    raise_scores(checkout)
-    (checkout / "adding.py").write_text(SUBTRACTS)
-    stolen = room / "stolen.txt"
-    for name in ("multiprocessing", "signal", "torch", "conftest", "sitecustomize"):
-        (checkout / f"{name}.py").write_text(f"open({str(stolen)!r}, 'a').write('{name}')\n")
-    (checkout / "course.yml").write_text("title: Mine\nassignments: []\n")
-    (checkout / "result.json").symlink_to(room / "elsewhere.json")
-    folder = str(Path(sys.executable).parent)
-    environment = {
-        **os.environ,
-        "CHECKOUT": str(checkout),
-        "COURSE": str(room / "course"),
-        "TMPDIR": str(room),
-    }
-    environment["PATH"] = os.pathsep.join([folder, environment["PATH"]])
-    done = subprocess.run(
-        ["sh", "-eu", "-c", recipe],
-        cwd=checkout,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=HANGS,
-    )
-    assert done.returncode == 0, done.stderr
-    result = json.loads((checkout / "result.json").read_text("utf-8"))
-    assert 0 < result["score"] < result["max-score"]
-    assert not stolen.exists() and not (room / "elsewhere.json").exists()
-
-
 # -- the owner's key ------------------------------------------------------------------------------------------------
 
 
@@ -323,16 +253,6 @@ def test_the_key_is_made_once_and_for_its_owner_alone(state: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and len(made.key) == 64
     assert owner_key() == made
     assert [each.name for each in file.parent.iterdir()] == ["key"]
-
-
-def test_runs_that_start_together_get_one_key(state: Path) -> None:
-    keys = []
-    threads = [threading.Thread(target=lambda: keys.append(owner_key().key)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(keys) == 8 and len(set(keys)) == 1
 
 
 def test_a_key_that_others_can_read_is_refused(state: Path) -> None:
@@ -369,29 +289,6 @@ def test_a_line_nested_too_deeply_is_not_passed_over(room: Path) -> None:
         grade(room)
 
 
-def test_without_a_place_for_the_key_a_run_works_and_says_so(state: Path, tmp_path: Path) -> None:
-    """The next process cannot continue it: the key was that of the first one alone."""
-    state.write_text("a file in the place of the folder")
-    with OpenRun(tmp_path / "grades") as run:
-        assert f"Set {VARIABLE}" in run.problem
-    assert owner_key().key == owner_key().key
-    program = (
-        "import sys, pathlib\n"
-        "from autograder.gradebook.run_state import OpenRun\n"
-        "OpenRun(pathlib.Path(sys.argv[1]))"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "grades")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "may have been written by somebody else" in done.stderr
-
-
-def test_a_seal_is_of_a_name_and_a_text(tmp_path: Path) -> None:
-    seal(tmp_path, JOURNAL, b"{}\n")
-    (tmp_path / RUN).write_bytes(b"{}\n")
-    with pytest.raises(RefusedError, match=r"run\.json is not sealed"):
-        OpenRun(tmp_path)
-
-
 @pytest.mark.parametrize("left", ["", "0123"])
 def test_run_killed_while_it_wrote_its_first_seal_does_not_lock_the_folder(
     tmp_path: Path, left: str
@@ -411,15 +308,3 @@ def test_seal_of_somebody_else_is_refused(tmp_path: Path, beside: str) -> None:
         (tmp_path / beside).write_text("")
     with pytest.raises(RefusedError, match="no seal of your key"):
         check_owner(tmp_path)
-
-
-def test_seal_after_one_that_was_cut_off_is_whole(tmp_path: Path) -> None:
-    """A disk was full in the middle of a line, also of the first one."""
-    for length in (5, 40):
-        folder = tmp_path / str(length)
-        seal(folder, "run.json", b"{}")
-        seals = folder / SEALS
-        seals.write_bytes(seals.read_bytes()[:length])
-        seal(folder, "run.json", b"{}")
-        (folder / "run.json").write_text("{}", "utf-8")
-        check_owner(folder)

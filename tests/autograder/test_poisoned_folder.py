@@ -81,7 +81,6 @@ COMMANDS = {  # `build` and `grade` have made the room
     "gradescope": "export --to gradescope -a 01_adding --output {root}/gradescope.zip",
     "similar": "similar {root}/submitted -a 01_adding --output {root}/alike.html",
     "doctor": "doctor",
-    "verify": "doctor --verify",
     "build": "build",
     "audit": "audit --no-mutants --jobs 2",
     "release": "release --output {root}/release.zip",

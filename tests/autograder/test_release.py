@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -13,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 import autograder
-from autograder.authoring.kept_release import FOLDER as FOLDER_OF_KEPT
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.release import PAGES, leaks, release_files
 from autograder.authoring.template import FOLDER
@@ -23,8 +21,6 @@ from autograder.course.document import load_document
 from autograder.course.mistakes import load_mistakes
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned
-from tests.autograder.student_folder import PICTURES, RIGHT, SUBTRACTS
-from tests.autograder.tiny_course import write_files
 
 ROOT = Path(__file__).parents[2]
 NAME = "01_adding"
@@ -110,17 +106,6 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
 
-@pytest.mark.slow
-def test_archive_is_reproducible(root, wheel, tmp_path):
-    first, second = tmp_path / "one" / "course.zip", tmp_path / "two" / "course.zip"
-    assert release(root, wheel, first).exit_code == 0
-    shutil.rmtree(root / FOLDER_OF_KEPT)
-    assert release(root, wheel, second).exit_code == 0
-    assert first.read_bytes() == second.read_bytes()
-    with zipfile.ZipFile(first) as archive:
-        assert set(archive.namelist()) == {f"course/{name}" for name in EVERYTHING}
-
-
 def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path):
     course = root / "course.yml"
     course.write_text(
@@ -150,19 +135,6 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert (tmp_path / "out" / "requirements.txt").read_text("utf-8") == f"./kit/{KIT}\n"
 
 
-@pytest.mark.slow
-def test_readme_names_an_assignment_with_mistakes_to_catch(root, wheel, tmp_path):
-    inputs = root / "tests" / "assignments" / NAME / "given" / "catch.py"
-    inputs.parent.mkdir()
-    inputs.write_text("INPUTS = {}\n", "utf-8")
-    assert CliRunner().invoke(app, ["build", "--course", str(root)]).exit_code == 0
-    done = release(root, wheel, tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    readme = (tmp_path / "out" / "README.md").read_text("utf-8")
-    assert f"\nautograder catch assignments/{NAME}  # " in readme
-    assert "@" not in readme
-
-
 def test_page_for_assistants_names_every_gap_and_contains_no_code(root, wheel, tmp_path):
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     page = (tmp_path / "out" / "AGENTS.md").read_text("utf-8")
@@ -185,23 +157,6 @@ def test_solution_in_a_made_page_is_a_leak(root, wheel, tmp_path, monkeypatch, t
     monkeypatch.setattr("autograder.authoring.template.FOLDER", tmp_path / "templates")
     made = next(name for name, used in PAGES.items() if used == template)
     assert made in refused(root, wheel, tmp_path / "out")
-
-
-def test_guide_for_students_comes_with_the_files_that_it_refers_to(root, wheel, tmp_path):
-    pages = {
-        "students.md": "Read [this](more.md#below), look ![at this](images/a.png), not [there](../secret.md), [nor](https://example.org).",
-        "more.md": "and [this](students.md)",
-        "images/a.png": "a picture",
-        "grading.md": "for instructors",
-    }
-    write_files(root / "docs", pages)
-    (root / "secret.md").write_text("for instructors", "utf-8")
-    assert release(root, wheel, tmp_path / "out").exit_code == 0
-    guides = {f"docs/{name}" for name in ("students.md", "more.md", "images/a.png")}
-    assert files(tmp_path / "out") == EVERYTHING | guides
-    assert "[docs/students.md](docs/students.md)" in (tmp_path / "out" / "README.md").read_text(
-        "utf-8"
-    )
 
 
 def test_guide_may_quote_a_hint_but_no_line_of_a_solution(root, wheel, tmp_path):
@@ -253,63 +208,6 @@ def test_nothing_is_overwritten_and_no_other_archive_written(root, wheel, tmp_pa
     assert before == {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
 
 
-def test_unknown_assignment_and_file_that_is_not_a_wheel_are_refused(root, wheel, tmp_path):
-    done = release(root, wheel, tmp_path / "out", "02_nothing")
-    assert (done.exit_code, "no assignment `02_nothing`" in done.stderr) == (2, True)
-    done = release(root, root / "course.yml", tmp_path / "out")
-    assert (done.exit_code, "is not a wheel" in done.stderr) == (2, True)
-
-
-def test_earlier_release_and_an_empty_repository_are_written(root, wheel, tmp_path):
-    (tmp_path / "out" / ".git").mkdir(parents=True)
-    assert release(root, wheel, tmp_path / "out").exit_code == 0
-    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
-    before = (tmp_path / "course.ZIP").read_bytes()
-    (root / "constraints.txt").write_text("numpy==2.2.5\n", "utf-8")
-    assert release(root, wheel, tmp_path / "course.ZIP").exit_code == 0
-    assert (tmp_path / "course.ZIP").read_bytes() != before
-
-
-@pytest.mark.slow
-def test_what_students_commands_write_in_the_course_stays_there(root, wheel, tmp_path, monkeypatch):
-    """Who tries `hint`, `check --picture` and `pack` in the course's own clone can release it afterwards."""
-    suite = root / "tests" / "assignments" / NAME
-    (suite / "pictures.py").write_text(PICTURES, "utf-8")
-    build_at_hand(load_course(root))
-    assignments = root / "assignments"
-    stub = assignments / NAME / "adding.py"
-    as_built = stub.read_text("utf-8")
-    stub.write_text(SUBTRACTS, "utf-8")
-    monkeypatch.chdir(assignments)
-    for command in (["hint"], ["check", "--picture"]):
-        CliRunner().invoke(app, [*command, str(stub)])
-    for folder in (assignments / NAME, assignments):  # an archive lies where `pack` is called
-        monkeypatch.chdir(folder)
-        for answer in (SUBTRACTS, RIGHT):
-            stub.write_text(answer, "utf-8")
-            CliRunner().invoke(app, ["pack", str(stub)])
-    stub.write_text(as_built, "utf-8")
-
-    picture = f"{NAME}/pictures/add_a_row_of_sums.png"
-    archives = {f"{NAME}/{NAME}.zip", f"{NAME}/{NAME}-2.zip", f"{NAME}.zip", f"{NAME}-2.zip"}
-    assert files(assignments) > {f"{NAME}/.autograder/steps.json", picture, *archives}
-    assert CliRunner().invoke(app, ["build", "--check", "--course", str(root)]).exit_code == 0
-    done = release(root, wheel, tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    assert files(tmp_path / "out") == EVERYTHING | {f"assignments/{NAME}/pictures.py"}
-
-
-@pytest.mark.parametrize(
-    "name", ["pictures/adding.py", "02_other.zip", "pictures.zip", "01_adding-old.zip"]
-)
-def test_other_files_in_the_same_places_are_reported(root, name):
-    file = root / "assignments" / NAME / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_text("a file of somebody", "utf-8")
-    done = CliRunner().invoke(app, ["build", "--check", "--course", str(root)])
-    assert f"assignments/{NAME}/{name} is not written by the build; remove it." in done.stderr
-
-
 # ---------------------------------------------------------------------- leaks
 
 
@@ -327,11 +225,6 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
     said = refused(root, wheel, tmp_path / "out.zip")
     assert f"assignments/{NAME}/notes.txt is not written by the build" in said
     assert f"assignments/{NAME}/notes.txt gives away line" in said
-
-
-def test_stale_stub_is_refused(root, wheel, tmp_path):
-    (root / "assignments" / NAME / "adding.py").write_text("x = 1\n", "utf-8")
-    assert "adding.py (as it is)" in refused(root, wheel, tmp_path / "out")
 
 
 LEAKS = {
@@ -378,14 +271,6 @@ def test_line_that_the_engine_has_too_is_a_secret_in_a_page_alone(root, wheel):
     changed = write_wheel(wheel.parent, {name: whole + "#\n"})
     assert list(leaks(course, course.assignments, {f"kit/{KIT}": changed.read_bytes()}))
     assert list(leaks(course, course.assignments, {"docs/students.md": line.encode()}))
-
-
-def test_leak_in_the_wheel_is_refused(root, tmp_path):
-    secret = ("solutions/01_adding/adding.py", "tests/assignments/01_adding/mistakes.yml")
-    said = refused(
-        root, write_wheel(tmp_path / "dist", dict.fromkeys(secret, "")), tmp_path / "out"
-    )
-    assert all(f"kit/{KIT}:{name} must not be released." in said for name in secret)
 
 
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
@@ -452,27 +337,6 @@ def test_release_is_made_again_when_a_source_changed(
     assert len(made) == 2
 
 
-def test_leak_in_a_kept_release_is_still_found(root, wheel, tmp_path, made):
-    """A digest that overlooks a source is noticed when its assignment is drawn."""
-    assert release(root, wheel, tmp_path / "one").exit_code == 0
-    (kept,) = (root / FOLDER_OF_KEPT).iterdir()
-    with zipfile.ZipFile(kept, "a") as archive:
-        archive.writestr("notes.txt", SECRET)
-    assert "notes.txt gives away line" in refused(root, wheel, tmp_path / "two")
-    assert len(made) == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", [b"", b"no archive"])
-def test_a_damaged_kept_release_only_costs_time(root, wheel, tmp_path, made, damage):
-    assert release(root, wheel, tmp_path / "one").exit_code == 0
-    (kept,) = (root / FOLDER_OF_KEPT).iterdir()
-    kept.write_bytes(damage or kept.read_bytes()[:-100])
-    assert release(root, wheel, tmp_path / "two").exit_code == 0
-    assert files(tmp_path / "two") == EVERYTHING
-    assert len(made) == 2
-
-
 # ---------------------------------------------------------------------- the kit that goes along
 
 
@@ -507,12 +371,3 @@ def release_of_kit(course: Course) -> dict[str, bytes]:
     """Return all files of a release except the assignments, which `build --check` verifies."""
     made = release_files(course, course.assignments, None)
     return {name: content for name, content in made.items() if not name.startswith("assignments/")}
-
-
-@pytest.mark.slow
-def test_wheel_is_built_with_the_files_that_are_not_programs(root, tmp_path):
-    done = CliRunner().invoke(app, ["release", "--course", str(root), "-o", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    wheel = tmp_path / "out" / "kit" / KIT
-    with zipfile.ZipFile(io.BytesIO(wheel.read_bytes())) as archive:
-        assert "autograder/feedback/templates/base.html.j2" in archive.namelist()

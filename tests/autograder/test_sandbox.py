@@ -1,7 +1,6 @@
 """The sandbox: what a worker sees, how it ends, and the fork server.
 
-That each wall holds in each tier is what `autograder doctor --verify` tries: see `test_verify`. What its filter of system
-calls decides: see `test_seccomp`.
+That each wall holds in each tier: see `test_walls`. What its filter of system calls decides: see `test_seccomp`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import textwrap
 import threading
@@ -27,9 +25,8 @@ from typer.testing import CliRunner
 from autograder.cli import app
 from autograder.course.config import Limits, course_schema
 from autograder.records import InfrastructureError
-from autograder.walls.doctor import doctor
 from autograder.walls.inside.jail import SAFE_TIERS, TIERS
-from autograder.walls.outside import launcher
+from autograder.walls.outside import doctor, launcher
 from autograder.walls.outside.command import Layout
 from autograder.walls.outside.launcher import Sandbox
 from autograder.walls.outside.unavailable import SandboxUnavailableError
@@ -39,9 +36,7 @@ from tests.autograder.waiting import HANGS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SAFE, ALL = SAFE_TIERS, tuple(TIERS)
-STRONGEST = (
-    "namespaces"  # `make test` tries each wall in it alone, and `test_verify` tries every tier
-)
+STRONGEST = "namespaces"  # `make test` tries it alone
 
 # runs what the test sends; a student's code gets exactly as far as this
 ENTRY = """
@@ -189,44 +184,6 @@ def namespaces(started) -> Sandbox:
 # ------------------------------------------------------------------ files
 
 
-HIDDEN = [
-    "/etc/passwd", "/etc", "/root", "/home", "/var", "/sys", "/proc/1/environ", "/proc/self/cmdline",
-    "/tmp",
-]  # fmt: skip
-LOOK = """
-    import os
-    def attempt(*paths):
-        seen = []
-        for path in paths:
-            try:
-                os.listdir(path) if os.path.isdir(path) else open(path, "rb").read(1)
-            except OSError:
-                continue
-            seen.append(path)
-        return seen
-"""
-
-
-def test_files_of_the_machine_and_the_course_cannot_be_read(safe):
-    of_the_course = [
-        str(ROOT),
-        str(ROOT / "pyproject.toml"),
-        str(ROOT / "tests"),
-        str(ROOT / "solutions"),
-        __file__,
-    ]
-    paths = [
-        *HIDDEN,
-        *of_the_course,
-        str(Path.home()),
-        "/proc/self/environ",
-        "/dev/shm",
-        "/dev/tty",
-        "/dev/mem",
-    ]
-    assert attempt(safe, LOOK, *paths) == {"value": []}
-
-
 def test_python_and_its_packages_can_be_read(any_tier):
     text = """
         def attempt():
@@ -284,36 +241,6 @@ def test_environment_of_the_grader_is_not_inherited(any_tier):
     names = {"HOME", "LANG", "LD_LIBRARY_PATH", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "OMP_NUM_THREADS",
              "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "PATH", "PWD", "TMPDIR", "USER", "LC_CTYPE"}  # fmt: skip
     assert set(answer["value"]) <= names
-
-
-def test_nothing_can_be_written_outside_the_scratch_folder(safe):
-    text = """
-        import os
-        def attempt(*folders):
-            written = []
-            for folder in folders:
-                for write in (lambda p: open(p + "/x", "w"), lambda p: os.mkdir(p + "/y"),
-                              lambda p: os.symlink("/", p + "/z"), lambda p: os.truncate(p, 0),
-                              lambda p: os.chmod(p, 0o777), lambda p: os.utime(p)):
-                    try:
-                        write(folder)
-                    except OSError:
-                        continue
-                    written.append(folder)
-            return written
-    """
-    folders = [
-        "/", "/tmp", "/usr", "/usr/lib", "/dev", "/dev/shm", "/etc", "/var/tmp", "/packages/0", "/engine",
-    ]  # fmt: skip
-    folders += [
-        "/engine/autograder",
-        str(ROOT),
-        str(ROOT / "autograder"),
-        sysconfig.get_path("purelib"),
-        str(Path.home()),
-    ]
-    assert attempt(safe, text, *folders) == {"value": []}
-    assert not (ROOT / "x").exists() and not (ROOT / "autograder" / "x").exists()
 
 
 def test_number_of_files_is_limited(namespaces):
@@ -411,28 +338,7 @@ def test_where_no_disk_is_full_a_worker_that_writes_too_much_is_ended(started, n
         assert attempt(started("landlock"), "def attempt(): return 1") == {"value": 1}
 
 
-# ------------------------------------------------------------------ network and threads
-
-
-def test_network_is_not_available(any_tier):
-    text = """
-        import socket
-        def attempt():
-            made = []
-            for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, 16, 17):
-                for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
-                    try:
-                        socket.socket(family, kind)
-                    except PermissionError:
-                        continue
-                    made.append([family, kind])
-            try:
-                made.append(socket.getaddrinfo("example.org", 80))
-            except OSError:
-                pass
-            return made
-    """
-    assert attempt(any_tier, text) == {"value": []}
+# ------------------------------------------------------------------ threads
 
 
 def test_threads_are_joined_although_no_file_can_be_waited_for(any_tier):
@@ -491,8 +397,6 @@ ENDINGS = {
     "crash": ("ctypes.string_at(0)", {}, "exit", -signal.SIGSEGV),
     "kills itself": ("os.kill(os.getpid(), signal.SIGKILL)", {}, "exit", None),
     "abort": ("os.abort()", {}, "exit", None),
-    "processor time": ("while True: pass", {"cpu_seconds": 1}, "cpu", -signal.SIGKILL),
-    "sleep": ("time.sleep(10**6)", {"submission_seconds": 1}, "wall", -signal.SIGKILL),
     "ignores signals": (IGNORES_SIGNALS, {"submission_seconds": 1}, "wall", -signal.SIGKILL),
     "stops itself": (STOPS_ITSELF, {"submission_seconds": 1}, "wall", -signal.SIGKILL),
 }
@@ -754,14 +658,10 @@ def tiers_that_work(monkeypatch):
 def test_best_tier_is_the_strongest_safe_one(tiers_that_work):
     tiers_that_work("namespaces", "landlock", "unsafe")
     assert launcher.best_tier() == "namespaces"
-    tiers_that_work("host-network", "landlock", "unsafe")
-    assert launcher.best_tier() == "host-network"
     tiers_that_work("landlock", "unsafe")
     assert launcher.best_tier() == "landlock"
     tiers_that_work("unsafe")
-    with pytest.raises(
-        SandboxUnavailableError, match="(?s)'namespaces'.*'host-network'.*'landlock'.*--unsafe"
-    ):
+    with pytest.raises(SandboxUnavailableError, match="(?s)'namespaces'.*'landlock'.*--unsafe"):
         Sandbox("best")
 
 
@@ -769,13 +669,8 @@ def test_a_machine_that_is_weaker_than_the_course_allows_is_refused(tiers_that_w
     tiers_that_work("landlock", "unsafe")
     for minimum in (None, "landlock"):
         launcher.require_tier("best", minimum)
-    for minimum in ("namespaces", "host-network"):
-        with pytest.raises(
-            SandboxUnavailableError, match=f"would be 'landlock'.*asks for '{minimum}'"
-        ):
-            launcher.require_tier("best", minimum)
-    tiers_that_work("host-network")
-    launcher.require_tier("best", "host-network")
+    with pytest.raises(SandboxUnavailableError, match="would be 'landlock'.*asks for 'namespaces'"):
+        launcher.require_tier("best", "namespaces")
     with pytest.raises(SandboxUnavailableError, match="would be 'unsafe'.*asks for 'landlock'.$"):
         launcher.require_tier("unsafe", "landlock")
 
@@ -805,8 +700,7 @@ def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_
 
 def test_an_unknown_tier_is_a_sentence():
     with pytest.raises(
-        SandboxUnavailableError,
-        match="no sandbox 'chroot'; there are namespaces, host-network, landlock, unsafe",
+        SandboxUnavailableError, match="no sandbox 'chroot'; there are namespaces, landlock, unsafe"
     ):
         Sandbox("chroot")
 

@@ -16,22 +16,12 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
-from autograder.records import RefusedError
 from autograder.selfcheck import progress
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
-from autograder.selfcheck.hints import next_hint
-from autograder.selfcheck.workspace import CodeLocation, Text, find_work, find_works
+from autograder.selfcheck.workspace import find_work
 from tests.autograder.sampling import sampled, thinned
-from tests.autograder.student_folder import (
-    FORGETS,
-    RIGHT,
-    SUBTRACTS,
-    copy_of,
-    in_format_3,
-    same_as_golden,
-    write_answer,
-)
+from tests.autograder.student_folder import FORGETS, RIGHT, SUBTRACTS, same_as_golden, write_answer
 from tests.autograder.waiting import HANGS
 
 
@@ -206,18 +196,6 @@ def test_check_of_a_notebook_prints_the_golden_output(folder: Path) -> None:
     assert code == 1
 
 
-def test_notebook_of_format_3_is_checked(folder: Path) -> None:
-    """Old editors write it: cells lie in worksheets, and code is called input."""
-    file = folder / "adding.ipynb"
-    now = check_target(file)
-    file.write_text(in_format_3(nbformat.read(file, as_version=4)))
-    before = check_target(file)
-    assert before.results == now.results and before.problem == ""
-    assert [finding.place for finding in before.findings] == [
-        finding.place for finding in now.findings
-    ]
-
-
 def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
     file = folder / "adding.ipynb"
     file.write_text(
@@ -242,42 +220,6 @@ def test_check_with_pictures_writes_them(folder: Path) -> None:
     same_as_golden("check_pictures", screen)
     drawn = (folder / "pictures" / "add_a_row_of_sums.png").read_bytes()
     assert drawn.startswith(b"\x89PNG") and not (folder / "pictures" / "total_pushes.png").exists()
-
-
-def test_picture_of_missing_code_is_explained(folder: Path) -> None:
-    write_answer(folder, RIGHT.replace("class Total", "class Sum"))
-    _, screen = run("check", "--picture")
-    assert "pushes: not yet (There is no `Total` in the submission.)" in screen
-
-
-def only_one_is_hurried(monkeypatch: pytest.MonkeyPatch, name: str, seconds: float) -> None:
-    """Give the assignment `name` this time limit, and all others no limit."""
-
-    def in_child(task: Any, _: float) -> Any:
-        return run_in_child(task, seconds if task.args[0].name == name else HANGS)
-
-    monkeypatch.setattr(progress, "run_in_child", in_child)
-
-
-@pytest.mark.slow
-def test_check_above_several_assignments_lists_them(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = folder.parent / "02_more"
-    other.mkdir()
-    for file in ("adding.py", "test_adding.py"):
-        (other / file.replace("adding", "more")).write_text((folder / file).read_text())
-    (other / "more.py").write_text("while True:\n    pass\n")
-    write_answer(folder, FORGETS)
-    monkeypatch.setattr("autograder.walls.outside.deadline.CLOCK_FACTOR", HANGS)
-    only_one_is_hurried(monkeypatch, "02_more", 1.0)
-    monkeypatch.chdir(folder.parent.parent)
-    code, screen = run("check")
-    same_as_golden("check_course", screen)
-    assert code == 1
-    assert run("progress") == (0, screen)
-    monkeypatch.chdir(folder)
-    assert run("progress") == (0, screen), "in an assignment's folder, too, it is about the course"
 
 
 @pytest.fixture
@@ -327,18 +269,6 @@ def test_a_damaged_report_only_costs_time(folder: Path, checked: list[str], cont
     assert len(checked) == 2
 
 
-def test_work_that_writes_into_its_folder_is_run_each_time(
-    folder: Path, checked: list[str]
-) -> None:
-    write_answer(
-        folder,
-        RIGHT + f"\nimport uuid\nopen({str(folder / 'log.txt')!r}, 'a').write(str(uuid.uuid4()))\n",
-    )
-    run("progress")
-    run("progress")
-    assert len(checked) == 2
-
-
 def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
     write_answer(folder, SUBTRACTS)
     screens = []
@@ -355,22 +285,6 @@ def test_hints_are_shown_one_at_a_time_without_code(folder: Path) -> None:
         if "together =" in line
     )
     assert sorted(file.name for file in (folder / ".autograder").iterdir()) == ["steps.json"]
-
-
-def test_new_failure_of_a_test_begins_with_the_first_hint(folder: Path) -> None:
-    write_answer(folder, SUBTRACTS)
-    for number in (1, 2):
-        found = next_hint(find_work(folder), check_target(folder))
-        assert found is not None and found.number == number
-    write_answer(folder, RIGHT.replace("a + b", "a * b"))
-    found = next_hint(find_work(folder), check_target(folder))
-    assert found is not None and found.number == 1
-
-
-def test_damaged_record_of_hints_is_reset(folder: Path) -> None:
-    (folder / ".autograder").mkdir()
-    (folder / ".autograder" / "steps.json").write_text("[oh no")
-    assert "Hint 1 of" in run("hint")[1]
 
 
 def test_hint_for_an_import_error_comes_first(folder: Path) -> None:
@@ -396,11 +310,6 @@ def test_failed_write_is_reported(
     assert code == 2 and sentence in " ".join(screen.split())
 
 
-def test_hint_is_not_needed_when_all_tests_pass(folder: Path) -> None:
-    write_answer(folder, RIGHT)
-    assert run("hint") == (0, "Every visible test passes: no hint is needed.\n")
-
-
 # -- finding the work -------------------------------------------------------------------------------
 
 
@@ -411,16 +320,6 @@ def test_work_is_found_by_path_and_by_name(folder: Path, target: str) -> None:
     work = find_work(target)
     assert (work.name, work.stem) == ("01_adding", "adding")
     assert work.file.suffix == (".ipynb" if target.endswith("ipynb") else ".py")
-
-
-def test_work_is_found_from_a_parent_folder_and_with_a_copied_name(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_answer(folder, RIGHT)
-    (folder / "adding.py").rename(folder / "adding (1).py")
-    assert check_target("adding (1).py").all_passed
-    monkeypatch.chdir(folder.parent.parent)
-    assert find_work("01_adding").folder.samefile(folder)
 
 
 @pytest.mark.parametrize(
@@ -437,18 +336,6 @@ def test_unusable_target_is_reported(folder: Path, target: str, sentence: str) -
     assert code == 2 and sentence in " ".join(screen.split())
 
 
-def test_a_misspelt_assignment_is_recognised(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("02_more", "03_most"):
-        copy_of(folder.parent, folder.parent.parent / name)
-        (folder.parent.parent / name / "assignments" / "01_adding").rename(folder.parent / name)
-    monkeypatch.chdir(folder.parent)
-    with pytest.raises(RefusedError, match="02_mroe.*02_more"):
-        find_work("02_mroe")
-    with pytest.raises(RefusedError, match="several assignments here: 01_adding, 02_more, 03_most"):
-        find_work(".")
-    assert len(find_works(".")) == 3
-
-
 def test_unreadable_files_are_reported(folder: Path) -> None:
     (folder / "adding.py").write_bytes(b"caf\xe9")
     assert run("check")[0] == 2
@@ -456,35 +343,6 @@ def test_unreadable_files_are_reported(folder: Path) -> None:
     (folder / "adding.py").unlink()
     (folder / "adding.ipynb").write_text("{")
     assert "adding.ipynb is not a readable notebook" in run("check")[1]
-
-
-def test_file_with_more_written_functions_is_checked(folder: Path) -> None:
-    text = (folder / "adding.ipynb").read_text()
-    (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh", 1))
-    assert find_work(".").file.name == "adding.ipynb"
-    write_answer(folder, RIGHT)
-    assert find_work(".").file.name == "adding.py"
-    (folder / "adding.ipynb").write_text(text.replace("is not written yet.", "oh"))
-    assert check_target(".").note == "adding.ipynb is complete, too. To check that one, name it."
-    late = time.time() + 60
-    os.utime(folder / "adding.ipynb", (late, late))
-    assert find_work(".").file.name == "adding.ipynb"
-
-
-def test_place_is_named_by_its_function() -> None:
-    """Python 3.10 says `forward` for `Head.forward`, and every Python `<lambda>` for a lambda."""
-    text = Text(
-        "# %%\nclass Head:\n    def forward(self):\n        return (lambda: 1 / 0)()\n", "x.py"
-    )
-    assert text.named(CodeLocation("x.py", 4, None, "<lambda>")).function == "Head.forward"
-    assert text.named(CodeLocation("x.py", 2, None, "Head")).function == "Head"
-    assert text.named(CodeLocation("x.py", 9)) == CodeLocation("x.py", 9)
-
-
-def test_unparsable_parts_of_a_file_are_omitted() -> None:
-    text = Text("# %% [markdown]\n# ## One\n# **Try** it\n# %%\ndef f(:\n", "x.py")
-    assert text.functions() == {} and text.section("f") is None
-    assert Text("no JSON", "x.ipynb").cells == []
 
 
 # -- the machinery ----------------------------------------------------------------------------------
@@ -521,15 +379,6 @@ def test_time_limit_of_a_child_counts_its_processor_time(monkeypatch: pytest.Mon
     assert run_in_child(lambda: time.sleep(0.5) or "rested", 0.4) == "rested"
     with pytest.raises(Unfinished, match="more than 0.4 seconds of processor time.*endless loop"):
         run_in_child(loop, 0.4)
-
-
-def refuse() -> None:
-    raise RefusedError("no")
-
-
-def test_refused_error_in_the_child_is_raised() -> None:
-    with pytest.raises(RefusedError, match="^no$"):
-        run_in_child(refuse, HANGS)
 
 
 def test_endless_loop_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from autograder.bridge.outside.local import load_text
 from autograder.bridge.outside.subject import Subject
+from autograder.checks.explain import Failure
 from autograder.course.config import CourseError, load_course
-from autograder.suite.session import SuiteSession, check_suite
+from autograder.suite.session import Ending, Examinee, SuiteSession, check_suite
 from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
@@ -35,26 +35,6 @@ FIXTURES = {
     "capsys": "print('heard'); assert capsys.readouterr().out == 'heard\\n'",
     "recwarn": "import warnings; warnings.warn('heard'); assert len(recwarn) == 1",
 }
-OWN = """
-import pytest
-
-events = []
-
-@pytest.fixture(scope="module")
-def shared():
-    events.append("made")
-    yield events
-    events.append("gone")
-
-@pytest.mark.part("add")
-def test_first(shared, student):
-    assert shared[-1] == "made"
-
-@pytest.mark.part("add")
-@pytest.mark.parametrize("number", [2, 3])
-def test_then(number, shared, student):
-    assert shared[-1] == "made" and student.add(number, 0) == number
-"""
 
 
 @pytest.fixture
@@ -112,25 +92,6 @@ def test_suite_that_cannot_be_collected_is_reported(course, text, problem):
     assert str(caught.value).startswith(f"{HIDDEN}, {problem}")
 
 
-@pytest.mark.slow
-def test_courses_with_files_of_the_same_names_do_not_mix(course, tmp_path):
-    hidden = Path(SUITE) / "test_hidden.py"
-    other = Path(shutil.copytree(course, tmp_path / "other"))
-    text = "import pytest\n\n@pytest.mark.part('add')\ndef test_of_another_course(student): ...\n"
-    (other / hidden).write_text(text, "utf-8")
-    (tmp_path / "broken.py").write_text("import nowhere_to_be_found\n", "utf-8")
-    with pytest.raises(CourseError):
-        SuiteSession([other / hidden, tmp_path / "broken.py"], other)
-    sessions = [SuiteSession([root / hidden], root) for root in (other, course, other)]
-    try:
-        names = [[test.name for test in session.tests()] for session in sessions]
-    finally:
-        for session in sessions:
-            session.close()
-    assert names[0] == names[2] == ["test_of_another_course"]
-    assert "test_pushes_add_up" in names[1]
-
-
 @pytest.mark.parametrize(
     "name", thinned(["[WS 26] homework", "week 3 [draft", "a::b", "-k", "@files"], 4)
 )
@@ -168,11 +129,77 @@ def session_of(folder, text):
 def outcomes(session, text=ALTERNATIVE):
     """Return how each test ended for a module of this process: the exception's type and first line, or None."""
     student = load_text(text, "adding.py", "adding_of_a_test")
-    session.start(1)
-    errors = [(test.name, session.run(test, Subject(student, student))) for test in session.tests()]
     return {
-        name: error and f"{type(error).__name__}: {error}".split("\n")[0] for name, error in errors
+        ending.test.name: ending.error
+        and f"{type(ending.error).__name__}: {ending.error}".split("\n")[0]
+        for ending in session.examine(Examinee(Subject(student, student)), 1)
     }
+
+
+NEEDS = """
+import pytest
+
+@pytest.mark.part("add")
+def test_first(student):
+    assert student.answer == 1
+
+@pytest.mark.part("add")
+@pytest.mark.needs("test_first")
+def test_second(student): ...
+
+@pytest.mark.part("add")
+@pytest.mark.needs("test_second")
+def test_third(student): ...
+"""
+
+
+class Second(Examinee):
+    """Another module is examined where the first one fails, and `test_second` need not run."""
+
+    def __init__(self, *answers):
+        modules = [Subject(load_text(f"answer = {n}", "answer.py", "answer")) for n in answers]
+        super().__init__(modules[0])
+        self.other = modules[1]
+
+    def known(self, test):
+        return Ending(test) if test.name == "test_second" else None
+
+    def is_repeated(self, ending):
+        return ending.failed
+
+    def attempt(self, test, run, first):
+        return Ending(test, run(test, self.other)) if first else super().attempt(test, run, first)
+
+
+@pytest.mark.parametrize(
+    ("answers", "ends"),
+    [
+        ((1, 2), ["passed", "passed", "passed"]),
+        ((2, 1), ["passed", "passed", "passed"]),
+        ((2, 3), ["failed", "skipped", "skipped"]),
+    ],
+)
+def test_an_examination_waits_repeats_and_knows(tmp_path, answers, ends):
+    session = session_of(tmp_path, NEEDS)
+    try:
+        for _ in range(2):
+            endings = [*session.examine(Second(*answers), 1)]
+            results = [
+                ending.result(Failure("failed", "no") if ending.error else None)
+                for ending in endings
+            ]
+            assert [result.outcome for result in results] == ends
+            waiting = [result.message for result in results if result.outcome == "skipped"]
+            assert (
+                waiting
+                == [f"This waits until “test_{name}” passes." for name in ("first", "second")][
+                    : len(waiting)
+                ]
+            )
+        alone = [ending.passed for ending in session.examine(Second(2, 3), 1, session.tests()[2:])]
+        assert alone == [True], "a needed test that is not examined does not count"
+    finally:
+        session.close()
 
 
 @pytest.mark.parametrize("fixture", thinned(FIXTURES, 2))
@@ -204,16 +231,6 @@ def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
     finally:
         session.close()
     assert not used[0].parent.exists()
-
-
-def test_fixtures_of_a_suite_are_torn_down_after_each_test(tmp_path):
-    session = session_of(tmp_path, OWN)
-    try:
-        assert set(outcomes(session).values()) == {None}
-        assert set(outcomes(session).values()) == {None}
-        assert session.tests()[0].item.module.events == ["made", "gone"] * 6
-    finally:
-        session.close()
 
 
 OF_NONE = ("caplog", "cache", "of_a_conftest")

@@ -34,7 +34,7 @@ def write(file: Path, text: str) -> None:
 def test_file_is_complete_when_it_was_seen_unchanged_for_long_enough(
     tmp_path: Path, clock: Clock
 ) -> None:
-    settling = Settling(0.5, clock)
+    settling = Settling(tmp_path, 0.5, clock)
     file = tmp_path / "ada" / "adding.py"
     for seconds, text, expected in (
         (0.0, "def", False),
@@ -46,7 +46,7 @@ def test_file_is_complete_when_it_was_seen_unchanged_for_long_enough(
         clock.seconds = seconds
         if not file.exists() or file.read_text() != text:
             write(file, text)
-        assert settling.see("ada", look_at(tmp_path / "ada").stamp) is expected, seconds
+        assert settling.is_complete("ada") is expected, seconds
 
 
 def test_changed_content_of_the_same_size_and_time_is_seen(tmp_path: Path) -> None:
@@ -62,29 +62,34 @@ def test_changed_content_of_the_same_size_and_time_is_seen(tmp_path: Path) -> No
 
 
 def test_empty_and_vanished_folders_are_never_complete(tmp_path: Path, clock: Clock) -> None:
-    settling = Settling(0.5, clock)
+    settling = Settling(tmp_path, 0.5, clock)
     (tmp_path / "ada" / "01_adding").mkdir(parents=True)
     for name in ("ada", "nobody"):
         for seconds in (0.0, 10.0):
             clock.seconds = seconds
-            assert not settling.see(name, look_at(tmp_path / name).stamp)
+            assert not settling.is_complete(name)
     assert not settling.is_waiting
 
 
-@pytest.mark.parametrize("is_read", [True, False])
-def test_entry_that_vanished_or_could_not_be_read_counts_again(clock: Clock, is_read: bool) -> None:
-    settling = Settling(0.5, clock)
-    stamp = (("adding.py", 5, 1, 1, 1),)
-    assert not settling.see("ada", stamp)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_entry_that_vanished_or_could_not_be_read_counts_again(
+    tmp_path: Path, clock: Clock, is_there: bool
+) -> None:
+    settling = Settling(tmp_path, 0.5, clock)
+    file = tmp_path / "ada" / "adding.py"
+    write(file, "a = 1")
+    assert not settling.is_complete("ada")
     clock.seconds = 1
-    assert settling.see("ada", stamp)
-    if is_read:
-        settling.see("ada", ())
-    else:
+    assert settling.is_complete("ada")
+    if is_there:
         settling.forget("ada")
-    assert not settling.see("ada", stamp)
+    else:
+        kept = file.parent.rename(tmp_path / "away")
+        assert not settling.is_complete("ada")
+        kept.rename(file.parent)
+    assert not settling.is_complete("ada")
     clock.seconds = 2
-    assert settling.due == ["ada"] and settling.see("ada", stamp)
+    assert settling.due == ["ada"] and settling.is_complete("ada")
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

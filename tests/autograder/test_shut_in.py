@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -21,14 +21,14 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.grading.grader import TRIED
-from autograder.grading.watch import KernelWatch
+from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies
 from autograder.runs.disposable import Disposable
 from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
 from autograder.runs.private_folder import PrivateFolder
-from autograder.walls.doctor import doctor
 from autograder.walls.inside.tried import NETWORK
+from autograder.walls.outside import doctor
 from autograder.walls.outside.shut_in import shut_in
 from tests.autograder.tiny_course import ALTERNATIVE
 
@@ -195,6 +195,30 @@ def test_what_is_tried_in_vain_is_told_by_the_fork_that_grades(pool):
         for text in (ALTERNATIVE + tries, ALTERNATIVE)
     ]
     assert flags == [(TRIED[NETWORK],), ()]
+
+
+FORGED = {
+    "another student": {"student": "ben"},
+    "another assignment": {"assignment": "02_more"},
+    "another text": {"submission_sha256": "a" * 64},
+    "no text": {"submission_sha256": ["a"]},
+}
+
+
+@pytest.mark.parametrize("changes", FORGED.values(), ids=FORGED)
+def test_a_fork_that_replies_with_the_grade_of_other_work_is_replaced(pool, changes):
+    submission = Submission("ada", NAME, (SourceFile("adding.py", ALTERNATIVE),))
+    right = pool.submit(grade_one, submission).result()
+    before = pool.submit(poisoned, replace(right, **changes)).result()
+    again = pool.submit(grade_one, submission).result()
+    assert (again.attempt, again.score) == (right.attempt, right.score)
+    assert pool.submit(os.getpid).result() != before
+
+
+def poisoned(forged: Grade) -> int:
+    """From now on, let the grader of this fork return a forged grade."""
+    this_grader().grade = lambda _: forged  # type: ignore[method-assign]
+    return os.getpid()
 
 
 def test_a_fork_writes_temporary_files_of_its_own(pool):

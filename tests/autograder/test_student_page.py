@@ -12,7 +12,6 @@ import pytest
 
 import autograder
 from autograder.course.config import load_course
-from autograder.feedback import statistics
 from autograder.feedback.student_page import student_path
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
@@ -86,11 +85,6 @@ def test_attempts_are_listed_by_time_with_the_one_that_counts(page):
     )
 
 
-def test_attempts_without_a_time_are_listed_too(page):
-    text, _ = page((CODE, None, (WRONG,)))
-    assert "Note – Adding 0 of 4 counts" in text
-
-
 def test_code_stands_beside_its_failing_tests_with_marked_lines(page):
     text, source = page((CODE, None, (WRONG,)))
     assert re.search(r"<mark>   2     return a \+ c  # &lt;b&gt;\n +✗ It adds\.</mark>", source)
@@ -131,25 +125,3 @@ def test_page_shows_hidden_tests_with_full_messages_and_a_prepared_command(page)
     assert "Any numbers. −4 add(3, 4) is 9, not 7." in text
     assert "autograder decide ada --assignment 01_adding --comment '…'" in text
     assert "Any numbers." not in Path("grades/feedback/ada/01_adding.html").read_text("utf-8")
-
-
-def test_right_submission_shows_no_code(page):
-    text, source = page(("# right\n", None, (RIGHT,)))
-    assert "All tests pass." in text and "# right" not in source
-
-
-def test_discrimination_without_submissions_that_earn_nothing() -> None:
-    """Two empty submissions fail everything, and make a test look better than it is."""
-
-    def grades(*shares: tuple[bool, bool]) -> list[Grade]:
-        outcomes = [tuple(replace(RIGHT, name=n, score=4.0 * ok, outcome="passed" if ok else "failed")
-                          for n, ok in zip("ab", pair)) for pair in shares]  # fmt: skip
-        return [
-            Grade(str(number), NAME, "graded", 0, 8, tests) for number, tests in enumerate(outcomes)
-        ]
-
-    some = ((True, False), (False, True), (True, True))
-    first, _ = statistics.items(grades(*some, (False, False), (False, False)))
-    (alone, _) = statistics.items(grades(*some))
-    assert first.without_zeros == alone.discrimination == pytest.approx(-0.5)
-    assert first.discrimination == pytest.approx(1 / 6)

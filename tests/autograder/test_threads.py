@@ -13,12 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import load_course
-from autograder.records import SourceFile, Submission
-from autograder.runs.pool import Plan, grade_one, graders
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.test_sandbox import descendants
-from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="there is no /proc")
@@ -26,16 +22,6 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="th
 
 def threads_of(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
-
-
-@pytest.mark.slow
-def test_a_grader_has_one_thread(tmp_path):
-    course = load_course(write_tiny_course(tmp_path))
-    submission = Submission("ada", "01_adding", (SourceFile("adding.py", ALTERNATIVE),))
-    with graders(Plan(course, run_seed=7)) as pool:
-        assert pool.submit(grade_one, submission).result().score == 10
-        grader = pool.submit(os.getppid).result()  # runs in a fork of the grader
-        assert threads_of(grader) == 1
 
 
 def fork_servers_of(sandbox: Sandbox) -> set[int]:
@@ -47,13 +33,6 @@ def test_fork_server_has_one_thread(sandbox):
     sandbox.warm_up()
     servers = fork_servers_of(sandbox)
     assert servers and {threads_of(pid) for pid in servers} == {1}
-
-
-@pytest.mark.slow
-def test_fork_server_with_a_compiler_has_one_thread():
-    with Sandbox() as sandbox:
-        sandbox.warm_up(["torch._dynamo"])
-        assert {threads_of(pid) for pid in fork_servers_of(sandbox)} == {1}
 
 
 COUNTING = """

@@ -76,13 +76,6 @@ def test_level_changes_with_the_due_date(tmp_path, feedback, before, after):
     assert [visibility(found, NAME, now)[0] for now in (BEFORE, AFTER)] == [before, after]
 
 
-def test_without_a_due_date_the_level_before_it_applies(tmp_path):
-    assert visibility(course(tmp_path, "{before_due: parts, after_due: full}", due=None), NAME) == (
-        "parts",
-        None,
-    )
-
-
 def test_the_last_extension_and_the_grace_time_delay_the_level_for_everybody(tmp_path):
     late = "late: {percent_a_day: 10, grace_minutes: 30, extensions: [{student: ben, days: 2}]}\n"
     found = course(tmp_path, "{before_due: parts, after_due: full}", late=late)
@@ -110,10 +103,6 @@ def test_wrong_settings_are_sentences(tmp_path, feedback, sentence):
 
 
 # ------------------------------------------------------------------ what is shown
-
-
-def test_hints_show_the_grade_as_it_is(tmp_path):
-    assert as_shown(course(tmp_path, "hints"), GRADE, BEFORE) == GRADE
 
 
 def test_parts_show_the_points_and_no_hidden_test(tmp_path):
@@ -230,26 +219,3 @@ def test_exports_for_students_show_what_the_date_allows(tmp_path, wrong, due, sh
     suite = ElementTree.parse(tmp_path / "junit.xml").getroot()[0]
     times = [float(case.get("time")) for case in suite.iter("testcase")]
     assert sum(times) == pytest.approx(sum(wrong.test_seconds))
-
-
-@pytest.mark.parametrize(
-    ("feedback", "hidden"),
-    [
-        ("hints", "after_published"),
-        ("{before_due: parts}", "after_due_date"),
-        ("{before_due: visible, after_due: full}", "after_due_date"),
-        ("visible", "hidden"),
-    ],
-)
-def test_gradescope_shows_hidden_tests_when_the_course_does(
-    tmp_path, monkeypatch, feedback, hidden
-):
-    asked = []
-    monkeypatch.setattr(
-        "autograder.extras.lms.exports.gradescope.files",
-        lambda *given: asked.append(given[2]) or {},
-    )
-    autograder.export(
-        "gradescope", course=course(tmp_path, feedback), assignment=NAME, output=tmp_path / "g.zip"
-    )
-    assert asked == [hidden]

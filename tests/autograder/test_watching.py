@@ -20,12 +20,13 @@ import pytest
 from autograder.course.config import Course, load_course
 from autograder.course.digests import submission_digest
 from autograder.feedback.live_pages import LivePages
+from autograder.gradebook import journal
 from autograder.gradebook.final_scores import ClassList
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import OpenRun
 from autograder.nbgrader.inbound import Inbound
 from autograder.records import Grade, InfrastructureError, Submission
-from autograder.runs import watching
+from autograder.runs import run
 from autograder.runs.pool import Plan
 from autograder.runs.watching import Watching
 from autograder.submissions.class_folder import ClassFolder
@@ -48,6 +49,7 @@ class Room:
     lines: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     postponed: list[str] = field(default_factory=list)
+    class_list: tuple[str, ...] = ()
 
     @property
     def submitted(self) -> Path:
@@ -79,6 +81,7 @@ class Room:
             inbound or ClassFolder(self.submitted, self.course, None),
             Journal(self.grades),
             pages,
+            self.class_list,
             clock=lambda: self.seconds,
             now=lambda: NOON + timedelta(seconds=self.seconds + self.clock_is_ahead),
         )
@@ -86,7 +89,6 @@ class Room:
     def run(self, seconds: float, grading: Watching | None = None) -> Watching:
         """Let time pass, with a step every tenth of a second; return what grades."""
         grading = grading or self.start()
-        grading.start_graders()
         for _ in range(round(10 * seconds)):
             grading.step()
             self.seconds += 0.1
@@ -103,7 +105,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
     course = load_course(write_tiny_course(tmp_path / "course"))
     made = Room(tmp_path, course, StandInGraders(one_point(course)))
     made.submitted.mkdir()
-    monkeypatch.setattr(watching, "graders", made.graders.start)
+    monkeypatch.setattr(run, "graders", made.graders.start)
     monkeypatch.setattr("autograder.runs.changes.Changes.watch", lambda *_: False)
     yield made
 
@@ -191,6 +193,32 @@ def test_a_hundred_hand_ins_of_one_student_are_graded_once_as_the_newest(room: R
     room.run(7, grading)
     graded = [student for student, _ in room.journal()]
     assert graded == ["ada", "bob", "flood", "cleo", "flood"]
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_new_names_with_endless_work_are_graded_in_turn_with_the_class(
+    room: Room, is_listed: bool
+) -> None:
+    """Each new name costs a minute; the class is listed, or was graded before."""
+    answer = room.graders.answer
+
+    def answer_late(submission: Submission, seed: int) -> Grade:
+        room.seconds += 60 if submission.student.startswith("_") else 0
+        return answer(submission, seed)
+
+    room.graders.answer = answer_late
+    honest = ("ada", "bob", "cleo")
+    for student in honest:
+        room.hand_in(student)
+    room.class_list = honest if is_listed else ()
+    grading = room.run(2)
+    for number in range(9):
+        room.hand_in(f"_{number}", f"while {number} < 10: pass\n")
+    for student in honest:
+        room.hand_in(student, "x = 2\n")
+    room.run(30, grading)
+    graded = [student for student, _ in room.journal()][3:]
+    assert len(graded) == 12 and graded[1:6:2] == list(honest)
 
 
 # ---------------------------------------------------------------------- the quota
@@ -287,21 +315,18 @@ def test_journal_that_cannot_be_written_is_opened_again_and_loses_nothing(
 ) -> None:
     """The disk is full while half of a line is written; the rest and its seal are cut off."""
     room.hand_in("ada")
-    real = Journal.append
+    real = journal.seal
     full = iter(range(2))
 
-    def append(journal: Journal, grade: Grade) -> None:
+    def seal(folder: Path, *given: Any) -> None:
         if next(full, None) is None:
-            return real(journal, grade)
-        with (
-            journal.path.open("ab") as file,
-            (journal.path.parent / "seals.txt").open("ab") as seals,
-        ):
-            file.write(b'{"schema":2,"stud')
-            seals.write(b"0123")
-        raise InfrastructureError(f"{journal.path} cannot be written: No space left on device.")
+            return real(folder, *given)
+        for name, cut_off in (("grades.jsonl", b'{"schema":2,"stud'), ("seals.txt", b"0123")):
+            with (folder / name).open("ab") as file:
+                file.write(cut_off)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Journal, "append", append)
+    monkeypatch.setattr(journal, "seal", seal)
     grading = room.run(3)
     room.hand_in("bob")
     room.run(200, grading)
@@ -388,7 +413,7 @@ def fail_for_bob(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     "place",
     [
         "autograder.gradebook.texts.submission_digest",
-        "autograder.runs.watching.look_at",
+        "autograder.submissions.settling.look_at",
         "autograder.feedback.html.write_student_page",
         "autograder.feedback.live_pages.feedback_path",
         "autograder.feedback.live_pages.write_class_report",

@@ -26,14 +26,12 @@ from autograder.extras.git.repositories import Repository
 from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect
 from autograder.nbgrader.inbound import SECRET, Inbound
 from autograder.records import RefusedError, SourceFile, Submission
-from autograder.selfcheck.check import check_target
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import UNKNOWN, ReleasedStub, released_stub
 from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
 from tests.autograder.hand_ins import zipped
-from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.student_repositories import GIT, make_repository
 from tests.autograder.tiny_course import write_files
@@ -342,11 +340,6 @@ def stub(course: Course) -> str:
     return course.stub_file(course.assignments[0]).read_text("utf-8")
 
 
-@pytest.fixture
-def stub_notebook(course: Course) -> str:
-    return course.notebook_file(course.assignments[0]).read_text("utf-8")
-
-
 def handed_in(
     course: Course, folder: Path, files: dict[str, str], place: str = f"ada/{NAME}"
 ) -> Submission:
@@ -392,17 +385,6 @@ def test_the_latest_attempt_counts_or_the_one_that_the_site_names(
     assert (found.problem, texts(found)) == (None, [of[attempts[counting]]])
     is_told = " ".join(found.notes).startswith(f"{counting}/adding.py counts")
     assert is_told == (set(attempts.values()) != {"stub"})
-
-
-def test_a_hand_in_that_the_student_took_back_is_refused(course: Course, tmp_path: Path) -> None:
-    files = {"1/adding.py": RIGHT, "user_assignment_settings.json": '{"active_version": 0}'}
-    assert "took the hand-in back" in (handed_in(course, tmp_path, files, "ada").problem or "")
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"active_version": "2"}', "[" * 9000, "{}"])
-def test_settings_that_say_nothing_are_no_reason(course: Course, tmp_path: Path, text: str) -> None:
-    files = {"1/adding.py": SUBTRACTS, "2/adding.py": RIGHT, "user_assignment_settings.json": text}
-    assert texts(handed_in(course, tmp_path, files, "ada")) == [RIGHT]
 
 
 SECTIONS: dict[str, list[str]] = {
@@ -541,14 +523,6 @@ def test_a_file_without_an_answer_does_not_count_beside_one(
     assert texts(handed_in(course, tmp_path, {"adding.py": text, "final.py": RIGHT})) == [RIGHT]
 
 
-def test_a_second_answer_is_said_and_the_named_file_counts(course: Course, tmp_path: Path) -> None:
-    found = handed_in(
-        course, tmp_path, {"adding.py": SUBTRACTS, "adding_final.py": RIGHT, "notes.py": "x = 1\n"}
-    )
-    assert texts(found) == [SUBTRACTS]
-    assert found.notes == ("adding.py counts. There is another answer in adding_final.py.",)
-
-
 def test_helpers_and_given_files_are_no_answers(course: Course, stub: str, tmp_path: Path) -> None:
     files = {
         "adding.py": stub,
@@ -559,13 +533,6 @@ def test_helpers_and_given_files_are_no_answers(course: Course, stub: str, tmp_p
     found = handed_in(course, tmp_path, files)
     assert (found.problem, texts(found)) == (None, [stub])
     assert found.notes == ("There is no answer in adding.py and helper.py.",)
-
-
-def test_a_stub_alone_is_graded(
-    course: Course, stub: str, stub_notebook: str, tmp_path: Path
-) -> None:
-    found = handed_in(course, tmp_path, {"adding.py": stub, "adding.ipynb": stub_notebook})
-    assert (found.problem, found.notes, texts(found)) == (None, (), [stub, stub_notebook])
 
 
 def test_names_are_matched_as_whole_words() -> None:
@@ -631,50 +598,7 @@ def run(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-@pytest.mark.parametrize(
-    "name", thinned(["adding copy.py", "Adding.py", "untitled.py", "Copy of adding.ipynb"], 4)
-)
-def test_check_and_pack_take_the_changed_copy(folder: Path, name: str) -> None:
-    text = notebook(RIGHT) if name.endswith(".ipynb") else RIGHT
-    (folder / name).write_text(text, "utf-8")
-    report = check_target(".")
-    assert (report.file, report.all_passed) == (name, True)
-    stubs = "adding.py" if name == "Adding.py" else "adding.py and adding.ipynb"
-    assert report.note == f"{name} counts: there is no answer in {stubs}."
-    packed = pack(find_work("."), folder)
-    assert packed.file.text == text and Path(packed.file.name).stem == "adding"
-    assert f"{name} is in it as {packed.file.name}." in run("pack")[1]
-
-
-def test_an_untouched_stub_is_not_packed(folder: Path) -> None:
-    for target in (".", "adding.py", "adding.ipynb"):
-        code, shown = run("pack", target)
-        assert code == 2 and "holds no answer of yours, so there is nothing to hand in." in shown
-    (folder / "mine.py").write_text(RIGHT, "utf-8")
-    code, shown = run("pack", "adding.py")
-    assert code == 2 and "your work is in mine.py" in shown
-    assert not list(folder.glob("*.zip"))
-
-
 def test_check_of_the_stub_names_the_file_that_holds_the_work(folder: Path) -> None:
     (folder / "mine.py").write_text(RIGHT, "utf-8")
     code, shown = run("check", "adding.py")
     assert code == 1 and "There is no answer in adding.py; your work is in mine.py." in shown
-
-
-def test_without_hints_the_usual_files_count(folder: Path) -> None:
-    (folder / "hints.json").unlink()
-    (folder / "mine.py").write_text(RIGHT, "utf-8")
-    assert check_target(".").file == "adding.py"
-    with pytest.raises(RefusedError, match="There is no assignment in"):
-        (folder / "adding.py").unlink()
-        (folder / "adding.ipynb").unlink()
-        find_work(".")
-
-
-def test_earlier_work_is_no_answer_for_check(folder: Path) -> None:
-    (folder.parent / "02_totals").mkdir()
-    (folder.parent / "02_totals" / "test_totals.py").touch()
-    (folder / "totals.py").write_text(RIGHT, "utf-8")
-    report = check_target(".")
-    assert (report.file, report.score, report.note) == ("adding.py", 0, "")

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import math
-import resource
 import socket
 import struct
 import threading
@@ -142,13 +141,6 @@ def test_any_strided_tensor_arrives_as_a_plain_copy(tensor):
     assert torch.equal(found, tensor.detach()) and found.dtype == tensor.dtype
 
 
-def test_a_tensor_can_be_changed_without_changing_the_frame():
-    frame = wire.dumps([torch.zeros(3), torch.zeros(3)])
-    first, second = wire.parse(frame)
-    first += 1
-    assert second.sum() == 0 and wire.parse(frame)[0].sum() == 0
-
-
 @pytest.mark.parametrize(
     "array",
     [
@@ -164,29 +156,6 @@ def test_numpy_arrays_round_trip(array):
     found = travelled(array)
     assert type(found) is np.ndarray and found.shape == array.shape and np.array_equal(found, array)
     assert found.dtype == array.dtype.newbyteorder("=") and found.flags.writeable
-
-
-@pytest.mark.parametrize(
-    "scalar, expected",
-    [
-        (np.float32(1.5), 1.5),
-        (np.int8(-3), -3),
-        (np.bool_(True), True),
-        (np.float64("inf"), math.inf),
-        (np.str_("a"), "a"),
-    ],
-)
-def test_numpy_scalars_arrive_as_numbers(scalar, expected):
-    found = travelled(scalar)
-    assert type(found) is type(expected) and found == expected
-
-
-@pytest.mark.parametrize(
-    "value", [set(), {1, 3}, {"a", None, (1, 2.5)}, frozenset({True, "b"}), {1: {2}}]
-)
-def test_sets_of_plain_data(value):
-    found = travelled(value)
-    assert type(found) is type(value) and found == value
 
 
 def test_value_that_is_not_data_is_decoded_as_opaque():
@@ -234,21 +203,6 @@ def test_subclasses_of_data_types_are_not_encoded_as_data():
     assert [type(v) for v in travelled([Liar(), Text(), True])] == [Opaque, Opaque, bool]
 
 
-def test_lying_tensor_subclass_is_encoded_by_its_numbers():
-    class Liar(torch.Tensor):
-        @classmethod
-        def __torch_function__(cls, function, types, args=(), kwargs=None):
-            name = getattr(function, "__name__", "")
-            return (
-                True
-                if name in ("equal", "allclose")
-                else super().__torch_function__(function, types, args, kwargs)
-            )
-
-    found = travelled(torch.zeros(3).as_subclass(Liar))
-    assert type(found) is torch.Tensor and not torch.equal(found, torch.ones(3))
-
-
 def test_long_texts_round_trip():
     for text in (
         "ä" * 20_000,
@@ -280,20 +234,6 @@ def test_generators_round_trip_at_any_position(draws):
     assert torch.equal(torch.randn(700, generator=found), torch.randn(700, generator=generator))
 
 
-def test_objects_are_encoded_as_the_handle_from_register():
-    class Thing:
-        pass
-
-    known = []
-    frame = wire.dumps(
-        [Thing(), 3], lambda thing: known.append(thing) or Handle(7, {"kind": "object"})
-    )
-    handle, _ = wire.parse(frame)
-    assert (handle.number, handle.description) == (7, {"kind": "object"}) and type(
-        known[0]
-    ) is Thing
-
-
 @pytest.mark.parametrize(
     "wrap", [lambda x: [x], lambda x: (x,), lambda x: {1: x}, lambda x: Handle(0, x)]
 )
@@ -320,13 +260,6 @@ def test_depth_limit_is_equal_on_both_sides(wrap):
 def test_too_large_value_is_refused_by_the_sender(value):
     with pytest.raises(WireError):
         wire.dumps(value)
-
-
-def test_limit_of_values_is_equal_on_both_sides():
-    assert len(travelled([0] * (wire.MAX_VALUES - 1))) == wire.MAX_VALUES - 1
-    assert (
-        len(travelled(dict.fromkeys(range(wire.MAX_VALUES // 2 - 1)))) == wire.MAX_VALUES // 2 - 1
-    )
 
 
 # ---------------------------------------------------------------------- invalid frames
@@ -437,15 +370,6 @@ def test_bools_other_than_0_and_1_are_normalized():
     assert array.view(np.uint8).tolist() == [1, 0]
 
 
-def test_unusual_json_numbers_are_decoded_as_numbers():
-    found = wire.loads(bytearray(b"[-0, 1e999, -1e999, NaN, 1E400, 5e-324, -0.0]"), bytearray())
-    assert found[:3] == [0, math.inf, -math.inf] and math.isnan(found[3]) and found[4] == math.inf
-
-
-def test_repeated_tag_in_an_object_counts_once():
-    assert wire.loads(bytearray(b'{"!tuple": [1], "!tuple": [2]}'), bytearray()) == (2,)
-
-
 def test_too_long_text_is_refused_at_any_position():
     refused({"!text": 70_000}, b"x" * 70_000)
     refused([["x" * 70_000]])
@@ -487,44 +411,10 @@ def test_hostile_generator_states_are_refused():
     assert torch.isfinite(torch.randn(2000, generator=found)).all()
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.binary(max_size=200), st.binary(max_size=50))
-def test_random_bytes_raise_only_wire_error(header, data):
-    fuzz_wire.outcome(header, data)
-
-
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=5)
-    | st.sampled_from(fuzz_wire.ODD),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(fuzz_wire.TAGS), inner, min_size=1, max_size=1)
-    ),
-    max_leaves=20,
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(json_values, st.binary(max_size=20))
-def test_random_values_with_valid_tags_raise_only_wire_error(value, data):
-    fuzz_wire.outcome(json.dumps(value).encode(), data)
-
-
 def test_mutated_frames_raise_only_wire_error():
     counts, failures, _ = fuzz_wire.fuzz(4000, seed=2026)
     assert not failures, failures[0]
     assert {result for _, result in counts} == {"read", "refused"}
-
-
-def test_too_short_frames_are_refused():
-    for frame in (b"", b"\x00", bytes(7), struct.pack("!II", 9, 0)):
-        with pytest.raises(WireError):
-            wire.parse(frame)
 
 
 def test_errors_contain_no_text_of_the_sender():
@@ -588,16 +478,6 @@ def test_offsets_of_a_small_grid_are_decoded_although_many_share_their_hash():
     assert wire.parse(wire.dumps(offsets)) == offsets
 
 
-@pytest.mark.slow
-def test_decoding_releases_its_memory():
-    frame = wire.dumps([torch.zeros(4 * MB) for _ in range(3)])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(20):
-        wire.parse(frame)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert after - before < 200 * 1024  # kB; 20 frames are 960 MB
-
-
 @pytest.fixture
 def ends():
     mine, theirs = socket.socketpair()
@@ -631,6 +511,7 @@ def test_closed_connection_raises_eof_error(ends, cut):
 def test_too_large_declared_lengths_are_refused(ends, lengths):
     mine, theirs = ends
     theirs.sendall(struct.pack("!II", *lengths))
+    theirs.close()
     with pytest.raises(WireError, match="too large"):
         wire.receive(mine, hang_guard())
 

@@ -6,7 +6,6 @@ valid value or a StudentError: no other exception, no hang, no memory of the dec
 
 from __future__ import annotations
 
-import math
 import pickle
 import random
 import resource
@@ -21,7 +20,6 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.remote_call import mirror_input_mutation
 from autograder.bridge.outside.worker_connection import MAX_CALLBACKS_INSIDE, WorkerConnection
 from autograder.bridge.shared.errors import (
-    MissingNameError,
     StudentCrashedError,
     StudentError,
     StudentRaisedError,
@@ -127,57 +125,29 @@ def use_net(student):
 
 CALLS = [
     "mutated=[[99, torch.ones(2, 3)]]",
-    "mutated=[[-1, torch.ones(2, 3)]]",
-    "mutated=[['0', torch.ones(2, 3)]]",
     "mutated=[[0, 'x']]",
-    "mutated=[0]",
     "mutated=5",
     "mutated=[[0, torch.ones(2, 3, device='meta')]]",
     "mutated=[[0, torch.ones(5, dtype=torch.int64)]]",
     "refilled=[[9, []]]",
-    "refilled=[[-1, {}]]",
-    "refilled=[['0', {}]]",
     "refilled=[[0, []]]",
     "refilled=5",
     "modules=[[99, {'values': {}, 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {}]]",
-    "modules=[[0, None]]",
     "modules=7",
     "modules=[[0, {'values': {'nope': torch.ones(3)}, 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {'values': {'scale': 3}, 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {'values': {'scale': torch.ones(3, dtype=torch.int64)}, 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {'values': {}, 'flags': {'nope': True}, 'modes': {}}]]",
     "modules=[[0, {'values': {}, 'flags': {}, 'modes': {'nope': True}}]]",
-    "modules=[[0, {'values': [], 'flags': {}, 'modes': {}}]]",
     "modules=[[0, {'description': {}}]]",
-    "modules=[[0, {'description': None}]]",
     "modules=[[0, {'description': {'modules': [], 'parameters': [['a.b', torch.ones(1), True]], 'buffers': []}}]]",
     "differentiable=[]",
-    "differentiable=torch.ones(1, 2)",
     "differentiable=[torch.ones(2)]",
     "call=float('nan')",
-    "call=torch.ones(2)",
     "result=wire.Handle(0, None)",
-    "result=wire.Handle(1, {'kind': 'module'})",
     "result=[torch.ones(1)] * 2",
 ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "change_call()",
-        "describe_as()",
-        *[
-            f"forge('{name}', lambda reply, arguments: reply)"
-            for name in ("find", "call", "backward")
-        ],
-    ],
-)
-def test_unmodified_worker_returns_its_results(hostile, text):
-    net, x = use_net(hostile(text))
-    torch.testing.assert_close(x.grad, net.linear.weight.detach().sum(0).expand(2, 3))
 
 
 @pytest.mark.parametrize("changes", thinned(CALLS, 6))
@@ -185,20 +155,6 @@ def test_forged_results_are_values_or_student_errors(hostile, changes):
     student = hostile(f"change_call({changes})")
     with mirror_input_mutation(), pytest.raises(StudentCrashedError):
         use_net(student)
-
-
-@pytest.mark.parametrize("index", [-1, 1])
-def test_forged_mutation_changes_only_arguments_of_the_call(hostile, index):
-    student = hostile(f"change_call(mutated=[[{index}, torch.zeros(3)]])")
-    x, y, untouched = torch.ones(3, requires_grad=True), torch.ones(3), torch.ones(3)
-    if index == 1:
-        with mirror_input_mutation():
-            student.product(x, y)
-        assert torch.equal(y, torch.zeros(3)) and torch.equal(x, untouched)
-    else:
-        with pytest.raises(StudentCrashedError):
-            student.product(x, y)
-        assert torch.equal(x, untouched) and torch.equal(y, untouched)
 
 
 GENERATORS = [
@@ -246,11 +202,6 @@ def test_forged_gradients_are_student_errors(hostile, gradients):
         use_net(student)
 
 
-def test_nan_gradients_fail_only_the_comparison(hostile):
-    student = hostile("forge('backward', lambda r, a: {'ok': [g * float('nan') for g in r['ok']]})")
-    assert use_net(student)[1].grad.isnan().all()
-
-
 def test_backward_pass_that_raises_or_ends_the_worker_is_a_student_error(hostile):
     for text, kind in (
         ("def stop(r, a): raise SystemExit\nforge('backward', stop)", StudentCrashedError),
@@ -267,23 +218,15 @@ ANSWERS = [
     "{}",
     "{'ok': 1, 'error': 2}",
     "{'id': 99, 'ok': 1}",
-    "{'id': torch.ones(2), 'ok': 1}",
-    "{'id': float('nan'), 'ok': 1}",
     "{'ok': None}",
     "{'ok': {}}",
-    "{'ok': torch.ones(3)}",
     "{'ok': {'kind': 'value'}}",
-    "{'ok': {'kind': torch.ones(2)}}",
     "{'ok': wire.Handle(0, {'kind': 'module'})}",
     "{'ok': {'kind': 'value', 'value': wire.Handle(3, None)}}",
-    "{'ok': {'kind': 'value', 'value': wire.CallableHandle(3, None)}}",
     "{'error': None}",
-    "{'error': {}}",
     "{'error': {**ODD, 'bases': 5}}",
     "{'error': {**ODD, 'frames': [1]}}",
-    "{'error': {**ODD, 'frames': [[1, 'x', 3, 4]]}}",
     "{'error': {**ODD, 'frames': [['f', float('inf'), 'a', 'b']]}}",
-    "{'error': torch.ones(2)}",
 ]
 
 
@@ -330,35 +273,26 @@ forge("find", lambda reply, arguments: {"error": claim})
 ROW = "['', 'Net', True, '']"
 DESCRIPTIONS = [
     "modules=3",
-    "modules=[3]",
     "modules=[['', 'Net']]",
     f"modules=[{ROW}, ['a.b', 'X', True, 'a.b']]",
     f"modules=[{ROW}, ['__class__', 'X', True, '__class__']]",
     f"modules=[{ROW}, ['a\\n', 'X', True, 'a\\n']]",
-    f"modules=[{ROW}, ['a', 'X', True, 'nobody']]",
     f"modules=[{ROW}, ['a', 'X', True, '']]",
     f"modules=[{ROW}, *[[n, '', True, of] for n, of in (('a', 'a'), ('b', 'b'), ('a.b', 'b'), ('b.a', 'a'))]]",
     f"modules=[{ROW}, ['a.', 'X', True, 'a.']]",
     f"modules=[{ROW}, ['a' * 501, 'X', True, 'a' * 501]]",
     f"modules=[{ROW}, ['a', 'X', torch.ones(2), 'a']]",
     f"modules=[{ROW}, *[[f'm{{i}}', 'X', True, f'm{{i}}'] for i in range({MAX_ENTRIES})]]",
-    "parameters=3",
     "parameters=[3]",
-    "parameters=[['w', 3, True]]",
     "parameters=[['w', 'v', True]]",
-    "parameters=[['nobody.w', torch.ones(1), True]]",
     "parameters=[['__class__', torch.ones(1), True]]",
     "parameters=[[3, torch.ones(1), True]]",
     "parameters=[['w', torch.ones(1, dtype=torch.int64), True]]",
-    "parameters=[['w', torch.ones(1), torch.ones(2)]]",
     "parameters=[['', torch.ones(1), True]]",
-    "parameters=[['w\\x00', torch.ones(1), True]]",
     "parameters=[[f'w{i}', torch.ones(1), True] for i in range(100_000)]",
     "buffers=3",
-    "buffers=[['b', 3, True]]",
     "buffers=[['b', 'nobody', True]]",
     "buffers=[['x.b', torch.ones(1), True]]",
-    "buffers=[['b', torch.ones(1), torch.ones(2)]]",
     "kind=3",
 ]
 
@@ -402,29 +336,6 @@ class Poison(nn.Module):
     net.load_state_dict(net.state_dict())
 
 
-def test_unusual_names_are_accepted(hostile):
-    student = hostile('''
-class Odd(nn.Module):
-    def __init__(self):
-        super().__init__()
-        for name in ("k\\u0435y", "layer 1", "\\uff4bey", "1", "lambda"):
-            self._parameters[name] = nn.Parameter(torch.zeros(1))
-    def forward(self, x): return x
-''')  # fmt: skip
-    net = student.Odd()
-    assert len(list(net.parameters())) == 5 and not hasattr(net, "key")
-
-
-def test_names_in_the_students_module_are_plain_data(hostile):
-    student = hostile(
-        'globals().update({f"n{i}": i for i in range(100_000)})\n'
-        'globals()["_connection"] = globals()["__class__"] = print'
-    )
-    assert student.n7 == 7 and type(student) is RemoteStudent
-    with pytest.raises(MissingNameError):
-        student.nothing  # noqa: B018
-
-
 # ---------------------------------------------------------------------- calls back
 
 
@@ -464,25 +375,8 @@ REFUSED = [
     (0, "3"),
     (0, "None"),
     (0, "[3]"),
-    (0, "['_answer']"),
-    (0, "['__class__']"),
-    (0, "['__globals__']"),
-    (0, "['load_state_dict']"),
-    (0, "['register_module']"),
-    (0, "['apply']"),
-    (0, "['parameters']"),
-    (0, "['to']"),
-    (0, "['add_module']"),
-    (0, "['state_dict']"),
-    (0, "['__init__']"),
     (0, "['forward', 'x']"),
-    (0, "['__getattr__']"),
-    (0, "['train']"),
     (0, "[['a']]"),
-    (0, "['__dict__']"),
-    (0, "['requires_grad_']"),
-    (0, "[None]"),
-    (0, "['__setattr__']"),
 ]
 
 
@@ -547,16 +441,6 @@ def test_forged_callback_gradients_are_student_errors(hostile, pulled):
     assert hostile(ask).use(lambda x: x * 2)[:2] == ["return", ["error", "type"]]
 
 
-def test_equal_callbacks_get_equal_results_in_each_test(hostile):
-    ask = ASK.format(frame=callback(0, "[]", "(torch.ones(2),)"), sock=SOCK)
-    student = hostile(ask.replace('arguments.get("value")', 'arguments["call"]'))
-    said = []
-    for _ in range(2):
-        hostile.connection.start_test(3)
-        said.append([student.use(lambda x: x * 2)[3] for _ in range(2)])
-    assert said[0] == said[1] == [1, 2]
-
-
 def test_stored_graphs_of_callbacks_are_limited(hostile):
     student = hostile("def use(model):\n for _ in range(900): model(torch.ones(2))")
     student.use(lambda x: x * 2)
@@ -573,13 +457,6 @@ def test_forged_marks_on_inputs_are_student_errors(hostile, marked):
     student = hostile(f"change_call(marked={marked})")
     with pytest.raises(StudentCrashedError), mirror_input_mutation():
         student.product(torch.ones(2, requires_grad=True), torch.ones(2))
-
-
-def test_function_of_the_test_exposes_no_attributes(hostile):
-    student = hostile(
-        ASK.format(frame=callback(0, "['__getattr__']", "('__globals__',)"), sock=SOCK)
-    )
-    assert student.use(lambda x: x)[1] == ["error", "type"]
 
 
 def test_endless_callbacks_time_out(hostile):
@@ -680,27 +557,6 @@ def test_large_replies_do_not_accumulate(hostile):
             student.use(1)
 
 
-@pytest.mark.slow
-def test_slow_replies_time_out(hostile):
-    student = hostile('''
-def use(model):
-    for byte in frame({"id": 3, "ok": "x" * 1000}):
-        write(bytes([byte])); time.sleep(0.1)
-''', call_seconds=1)  # fmt: skip
-    with pytest.raises(StudentTimeoutError):
-        student.use(1)
-
-
-@pytest.mark.slow
-def test_reply_after_an_interrupted_call_is_discarded(hostile):
-    student = hostile("def use(seconds):\n time.sleep(seconds)\n return 'late'", call_seconds=120)
-    with pytest.raises(TestAlarm), alarm(0.5):
-        student.use(10**6)
-    assert hostile.connection.dead
-    with pytest.raises(StudentTimeoutError):
-        student.use(0)
-
-
 def test_dead_worker_reports_its_reason_for_every_call(hostile):
     student = hostile("def use(code): os._exit(code)")
     for _ in range(3):
@@ -736,18 +592,6 @@ def test_endless_sequence_is_a_student_error(hostile):
     bag = student.Bag()
     with pytest.raises((StudentError, TestAlarm)), alarm(1):
         list(bag)
-
-
-def test_replies_of_a_hostile_worker_can_be_compared(hostile):
-    student = hostile("""
-def use(model):
-    tensors = torch.ones(2), torch.ones(2, device="meta"), wire.CallableHandle(0, torch.ones(2))
-    return [float("nan"), {(1, None): [wire.Opaque("x")]}, tensors]
-""")
-    student.use(lambda x: x)
-    transcript = hostile.connection.transcript
-    assert transcript.answers and transcript.same_as(transcript) in (True, False)
-    assert math.isnan(transcript.answers[0].value["result"][0])
 
 
 # ---------------------------------------------------------------------- what is on the trusted side

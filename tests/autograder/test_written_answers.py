@@ -135,16 +135,6 @@ def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(
     assert "why_one" not in (tmp_path / "grades" / "grades.csv").read_text("utf-8")
 
 
-def test_exports_without_nbgrader_leave_answers_out(course, grades):
-    code, output, table = exported(course, grades)
-    assert code == 0, output
-    assert rows_of(table) == [
-        {"student": "", "name": "points possible", NAME: "10", "total": "10"},
-        {"student": "ada", "name": "", NAME: "4", "total": "4"},
-        {"student": "ben", "name": "", NAME: "4", "total": "4"},
-    ]
-
-
 @pytest.fixture(scope="module")
 def empty_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A gradebook without students; nbgrader starts a program to make one."""
@@ -222,26 +212,6 @@ def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook):
     assert [*column(table, f"{NAME}: why_one").values()] == ["2", "waits", "0"]
 
 
-def test_points_of_formgrader_count_while_nbgrader_asks_for_a_review(course, grades, gradebook):
-    """It does so after each autograding of a submission that has points by hand."""
-    gradebook(1.5, review=True)
-    code, output, table = exported(course, grades)
-    assert code == 0, output
-    assert [*column(table, f"{NAME}: why_one").values()] == ["2", "1.5", "0"]
-
-
-def test_points_for_the_answer_of_another_grading_are_left_out(course, grades, gradebook):
-    gradebook(1.5, automatic=2)
-    code, output, table = exported(course, grades)
-    assert code == 1
-    assert (
-        "ada, 01_adding: the points that were given by hand in nbgrader are for another grading"
-        in output
-    )
-    row = rows_of(table)[1]
-    assert (row[NAME], row[f"{NAME}: why_one"]) == ("4", "")
-
-
 def test_points_by_a_decision_are_a_sentence(course, grades):
     facts = f"assignment: {NAME}, student: ada, part: why_one, points: 2, reason: Right., by: Grace, at: 2026-11-30"
     (course.root / "decisions.yml").write_text(f"- {{{facts}}}\n", "utf-8")
@@ -261,14 +231,6 @@ def test_points_by_a_decision_are_a_sentence(course, grades):
         course=course,
     )
     assert code == 2 and "--points" in output
-
-
-def test_answers_in_course_yml_are_a_sentence(tmp_path):
-    parts = "      - {name: total, title: A running total, points: 6}\n"
-    line = "    answers: [{name: order, points: 3, part: add, number: 1}]\n"
-    with pytest.raises(CourseError, match=r"^course\.yml, line \d+: .*`answers`") as error:
-        course_with(tmp_path, SOLUTION, COURSE.replace(parts, parts + line))
-    assert len(error.value.problems) == 1
 
 
 @pytest.mark.parametrize("place", [ASKED, '# %% part="add"'])

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.source.text import notebook_cells
 
 _MARKERS = re.compile(r"^[ \t]*### (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
 
@@ -47,12 +46,6 @@ class Material:
 
 def untouched(material: Material) -> dict[str, str]:
     return {material.script: material.stub, material.notebook: material.stub_notebook}
-
-
-def raises(material: Material) -> dict[str, str]:
-    """Nothing below the first line runs."""
-    below = material.solved.replace("from __future__ import annotations\n", "")
-    return {material.script: f'raise RuntimeError("later")\n{below}'}
 
 
 def bare_raise(material: Material) -> dict[str, str]:
@@ -92,7 +85,6 @@ def solved_elsewhere(material: Material) -> dict[str, str]:
 
 STATES: dict[str, Callable[[Material], dict[str, str]]] = {
     "untouched stub": untouched,
-    "raise": raises,
     "bare raise": bare_raise,
     "empty file": empty,
     "syntax error": syntax_error,
@@ -133,13 +125,6 @@ def solved_on_the_path(material: Material, *folders: Path) -> Iterator[None]:
             del os.environ["PYTHONPATH"]
         else:
             os.environ["PYTHONPATH"] = outside
-
-
-def code_of(notebook: str) -> list[str]:
-    """Return the code cells of a notebook."""
-    return [
-        "".join(cell["source"]) for cell in notebook_cells(notebook) if cell["cell_type"] == "code"
-    ]
 
 
 def _code(source: str) -> dict[str, object]:

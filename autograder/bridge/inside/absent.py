@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from autograder.bridge.shared.errors import kept_by
+
 Missing = tuple[
     str, int, str
 ]  # the name of what is not there, the line of its import and its piece
@@ -109,9 +111,9 @@ def _anew(error: ImportError) -> ImportError:
     return anew
 
 
-def is_absent(error: ImportError) -> bool:
+def is_absent(error: BaseException) -> bool:
     """Whether a stand-in raised this, because something was used that is not there."""
-    return "is_of_stand_in" in error.__dict__
+    return "is_of_stand_in" in kept_by(error, BaseException, "__dict__")
 
 
 def top_imports(tree: ast.Module) -> set[int]:

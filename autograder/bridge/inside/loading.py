@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
+from autograder.bridge.shared.errors import ENDING, kept_by
 from autograder.source.text import without_main
 
 if TYPE_CHECKING:
@@ -128,11 +129,12 @@ class LoadingLimit:
 class TextLoading:
     """What one text binds in `spaces`, its global and local names, and what went wrong on the way.
 
-    A statement that raises an Exception stops itself alone, in a script and in a notebook's cell
+    A statement that raises anything stops itself alone, in a script and in a notebook's cell
     alike; what only follows from that, such as a name that it would have bound, is no failure of
-    its own. SystemExit and its like end the text. The limit stops one statement, too, and those
+    its own. Only what is `ENDING` ends the text. The limit stops one statement, too, and those
     below it have a short time. A statement among `skipped`, where an earlier loading was stopped,
-    does not run. `failures` holds exceptions, and places where the time was over.
+    does not run. `failures` holds exceptions, and places where the time was over. Modules that the
+    text removes are there again below: the engine needs them, too.
     """
 
     spaces: tuple[dict[str, Any], Any]
@@ -144,9 +146,11 @@ class TextLoading:
     absent: list[Missing] = field(default_factory=list)
     has_ended: bool = False
     _unbound: set[str] = field(default_factory=set)
-    _missing: set[str | None] = field(default_factory=set)
+    _missing: set[str] = field(default_factory=set)
     _statement: ast.stmt = field(default_factory=ast.Pass)
+    _left: ast.stmt | None = None  # the statement that waited when its loop was left
     _loop: "AbstractEventLoop | None" = None
+    _modules: "_Modules" = field(default_factory=lambda: _Modules())
 
     def run(self, code: str, name: str) -> Any:
         """Run a piece; return the value of its last statement, None if that is no expression."""
@@ -156,9 +160,11 @@ class TextLoading:
                 return self._run(tree, name)
         except Exception as error:  # Python cannot read the piece
             self.failures.append(error)
-        except BaseException as error:  # SystemExit, and pytest's outcomes
+        except BaseException as error:
             self.failures.append(error)
             self.has_ended = True
+        finally:
+            self._modules.put_back()
         return None
 
     def close(self) -> None:
@@ -182,21 +188,27 @@ class TextLoading:
     ) -> Any:
         """Run these statements; the value is that of the last one."""
         value = None
-        for self._statement in waiting:
+        for statement in waiting:
+            self._statement = statement
             value = None
-            if self._statement in skipped:
-                self._add_stop(self._statement, name)
+            if statement in skipped:
+                self._add_stop(statement, name)
                 continue
-            code = _compiled(self._statement, name, flags)
+            code = _compiled(statement, name, flags)
             try:
                 self.limit.begin()
                 value = eval(code, *self.spaces)
                 if code.co_flags & inspect.CO_COROUTINE:
                     value = await value
                 self.limit.end()
-            except Exception as error:
+            except (LoadingTimeoutError, *ENDING):
+                raise
+            except BaseException as error:
+                if statement is self._left:
+                    raise
                 self.limit.end()
-                self._add_failure(error, self._statement)
+                self._add_failure(error, statement)
+            self._modules.put_back()
         return value
 
     def _add_stop(self, statement: ast.stmt, name: str) -> None:
@@ -218,23 +230,47 @@ class TextLoading:
         task = self._loop.create_task(statements)
         try:
             return self._loop.run_until_complete(task)
-        except LoadingTimeoutError:
+        except BaseException:
+            self._left = self._statement
             task.cancel()
             raise
         finally:
             asyncio._set_running_loop(outer)
 
-    def _add_failure(self, error: Exception, statement: ast.stmt) -> None:
+    def _add_failure(self, error: BaseException, statement: ast.stmt) -> None:
         """Keep an error, unless it follows from another one or from a missing module that only a call needs."""
         follows = False
-        if isinstance(error, NameError):
-            follows = error.name in self._unbound
-        elif isinstance(error, ImportError) and is_absent(error):
-            follows = isinstance(statement, ast.Expr) or error.name in self._missing
-            self._missing.add(error.name)
+        if issubclass(type(error), NameError):
+            follows = _name_of(error, NameError) in self._unbound
+        elif issubclass(type(error), ImportError) and is_absent(error):
+            name = _name_of(error, ImportError)
+            follows = isinstance(statement, ast.Expr) or name in self._missing
+            self._missing.add(name)
         if not follows:
             self.failures.append(error)
         self._unbound |= _names_set_by(statement)
+
+
+def _name_of(error: BaseException, kind: type[BaseException]) -> str:
+    """Return the name that an error tells; a text can put anything in its place."""
+    name = kept_by(error, kind, "name")
+    return name if type(name) is str else ""
+
+
+class _Modules:
+    """The modules that are there before a text runs."""
+
+    def __init__(self) -> None:
+        self._table = sys.modules
+        self._there = dict(sys.modules)
+
+    def put_back(self) -> None:
+        """Add those that are not there any more, and leave the others as they are."""
+        sys.modules = self._table
+        if not self._there.keys() <= self._table.keys():
+            self._table.update(
+                {name: self._there[name] for name in self._there.keys() - self._table.keys()}
+            )
 
 
 def _compiled(statement: ast.stmt, name: str, flags: int) -> CodeType:

@@ -369,7 +369,7 @@ class Server:
     def printed(self) -> dict[str, list[str]]:
         """Return what the student's code has printed since the last time, for a test that reads it; or nothing."""
         with suppress(ValueError):  # closed by the student's code
-            texts = [stream.buffer.take() for stream in self.output]  # type: ignore[attr-defined]
+            texts = [stream.buffer.drain() for stream in self.output]  # type: ignore[attr-defined]
             return {"printed": texts} if any(texts) else {}
         return {}
 
@@ -385,7 +385,7 @@ class _PrintedText(io.BytesIO):
         super().write(bytes(data)[: max(0, wire.MAX_TEXT - self.tell())])
         return len(data)
 
-    def take(self) -> str:
+    def drain(self) -> str:
         text = self.getvalue().decode("utf-8", "ignore")
         self.seek(0)
         self.truncate()

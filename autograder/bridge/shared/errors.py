@@ -20,6 +20,7 @@ LOADING_STOPPED = "LoadingTimeoutError"
 TAKES_TOO_LONG = "was stopped when the file was loaded: it takes too long. What stands below it had a short time."
 READ_ON = "everything below was read all the same."
 BELOW_MAIN = 'Put what takes long, such as training, below `if __name__ == "__main__":`.'
+ENDING = (SystemExit, KeyboardInterrupt)  # end a text; all others stop one statement
 EXCEPTIONS = {
     name
     for name, kind in vars(builtins).items()
@@ -91,7 +92,7 @@ class RemoteException:
         is_no_python = "SyntaxError" in self.bases and not any(
             frame.function for frame in self.frames
         )
-        return is_no_python or ("Exception" not in self.bases and not self.took_too_long)
+        return is_no_python or any(kind.__name__ in self.bases for kind in ENDING)
 
     @property
     def took_too_long(self) -> bool:
@@ -121,16 +122,25 @@ class StudentRaisedError(StudentError):
 def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
     """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
     frames = []
-    for step, line in traceback.walk_tb(error.__traceback__):
+    for step, line in traceback.walk_tb(kept_by(error, BaseException, "__traceback__")):
         texts = source.frame_texts(step, line, error) if own(step) else None
         if texts:
             short = [text[:MAX_FRAME_TEXT] for text in texts]
             frames.append(Frame(Path(step.f_code.co_filename).name, line, *short))
-    if isinstance(error, SyntaxError) and not frames:
-        text = (error.text or "").strip()[:MAX_FRAME_TEXT]
-        frames.append(Frame(Path(error.filename or "").name, error.lineno or 0, "", text))
+    if not frames and issubclass(type(error), SyntaxError):
+        file, line, text = (
+            kept_by(error, SyntaxError, name) for name in ("filename", "lineno", "text")
+        )
+        if type(file) is str and type(line) is int:
+            text = text.strip()[:MAX_FRAME_TEXT] if type(text) is str else ""
+            frames.append(Frame(Path(file).name, line, "", text))
     bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
+
+
+def kept_by(error: BaseException, kind: type[BaseException], name: str) -> Any:
+    """Return what a built-in kind of error keeps under a name, without running code of the error's own class."""
+    return vars(kind)[name].__get__(error)
 
 
 def told_exception(claim: dict[str, Any]) -> RemoteException:

@@ -17,7 +17,7 @@ from autograder.extras.git.concurrency import OnProgress, held, repository_threa
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.seen import Seen, Sightings
 from autograder.extras.git.store import Head, NotHandedInError, Store
-from autograder.extras.git.work import Commit, FetchError, Work
+from autograder.extras.git.work import BranchWork, Commit, FetchError
 from autograder.extras.lms.collecting import Collecting, CollectOptions, CollectReport
 from autograder.extras.lms.identity import anything
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
@@ -108,7 +108,7 @@ def collect_from_git(
             fetched = finished.result()
             report.fetched += fetched.fetched
             report.failed += bool(fetched.problems)
-            collecting.take(Findings(fetched.handed, fetched.problems, fetched.notes))
+            collecting.receive(Findings(fetched.handed, fetched.problems, fetched.notes))
             on_repository(done, len(groups))
         report.notes.sort()
         report.odd.sort()
@@ -180,13 +180,13 @@ class _Look:
         seen.note(head.ref, commit, self.clock())  # pushed since
         return replace(head, commit=commit), True
 
-    def _digest(self, work: Work) -> str:
+    def _digest(self, work: BranchWork) -> str:
         released = released_contents(self.course, self.course.assignment(work.assignment))
         return work.digest(released)
 
 
 def _submissions(
-    seen: Seen, head: Head, repository: Repository, works: Sequence[Work]
+    seen: Seen, head: Head, repository: Repository, works: Sequence[BranchWork]
 ) -> list[RawSubmission]:
     return [
         RawSubmission(
@@ -203,7 +203,7 @@ def _submissions(
 
 
 def _notes(
-    repository: Repository, head: Head, commit: Commit, works: Sequence[Work]
+    repository: Repository, head: Head, commit: Commit, works: Sequence[BranchWork]
 ) -> Iterator[str]:
     """Yield what was passed over in a repository: files, and branches."""
     for work in works:

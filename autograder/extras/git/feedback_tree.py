@@ -1,12 +1,11 @@
 """The files of a student's feedback: a page of each assignment as Markdown and as HTML, and the pictures beside it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from urllib.parse import quote
 
-from autograder.feedback.html import TEMPLATE
+from autograder.feedback.html import as_html
 from autograder.feedback.markdown import as_markdown, escaped
-from autograder.feedback.pages import rendered
+from autograder.feedback.record import PageRecord
 from autograder.gradebook.final_scores import number
 from autograder.submissions import folder_name
 
@@ -18,8 +17,8 @@ _BRANCH_ONLY = (
 )
 
 
-def feedback_files(pages: Sequence[Mapping[str, Any]], alone: bool) -> dict[str, bytes]:
-    """Return the files by path. `pages` are the values of each page; the only page stands at the top if it is `alone`.
+def feedback_files(pages: Sequence[PageRecord], alone: bool) -> dict[str, bytes]:
+    """Return the files by path. The only page stands at the top if it is `alone`.
 
     Otherwise each has a folder, below one of its student if several students share the repository.
     """
@@ -27,37 +26,28 @@ def feedback_files(pages: Sequence[Mapping[str, Any]], alone: bool) -> dict[str,
         return _page(pages[0], "", _BRANCH_ONLY)
     files: dict[str, bytes] = {}
     lines = ["# Feedback", ""]
-    shared = len({values["grade"].student for values in pages}) > 1
-    for values in pages:
-        grade = values["grade"]
-        folder = "/".join(
-            map(folder_name, (grade.student, grade.assignment) if shared else (grade.assignment,))
-        )
-        whose = f", {escaped(values['student'])}" if shared else ""
-        files |= _page(values, f"{folder}/", "")
+    shared = len({page.key[0] for page in pages}) > 1
+    for page in pages:
+        folder = "/".join(map(folder_name, page.key if shared else page.key[1:]))
+        whose = f", {escaped(page.student)}" if shared else ""
+        files |= _page(page, f"{folder}/", "")
         lines.append(
-            f"- [{escaped(values['title'])}](<{quote(folder)}/{README}>){whose}: {_score(values)}"
+            f"- [{escaped(page.title)}](<{quote(folder)}/{README}>){whose}: {_score(page)}"
         )
     files[README] = "\n".join([*lines, "", _BRANCH_ONLY, ""]).encode("utf-8", "replace")
     return files
 
 
-def _page(values: Mapping[str, Any], folder: str, foot: str) -> dict[str, bytes]:
-    page = as_markdown(values)
-    text = "\n".join([page.text, *([foot, ""] if foot else [])])
-    files = {
-        README: text.encode("utf-8", "replace"),
-        HTML: rendered(TEMPLATE, **values),
-        **page.pictures,
-    }
+def _page(page: PageRecord, folder: str, foot: str) -> dict[str, bytes]:
+    shown = as_markdown(page)
+    text = "\n".join([shown.text, *([foot, ""] if foot else [])])
+    files = {README: text.encode("utf-8", "replace"), HTML: as_html(page), **shown.pictures}
     return {f"{folder}{name}": content for name, content in files.items()}
 
 
-def _score(values: Mapping[str, Any]) -> str:
-    final = values["final"]
-    grade = values["grade"]
-    if final.excused:
+def _score(page: PageRecord) -> str:
+    if page.standing == "excused":
         return "excused"
-    if grade.status == "refused" and not final.score:
+    if page.standing == "refused":
         return "not graded"
-    return f"{number(final.score)} of {number(grade.max_score)} points"
+    return f"{number(page.score)} of {number(page.max_score)} points"

@@ -14,7 +14,7 @@ from autograder.extras.git.concurrency import OnProgress, held, repository_threa
 from autograder.extras.git.feedback_tree import feedback_files
 from autograder.extras.git.repositories import Repository, by_url, digest_of
 from autograder.extras.git.store import Store
-from autograder.feedback.html import StudentPages
+from autograder.feedback.record import PageRecords
 from autograder.gradebook.final_scores import Effective
 from autograder.gradebook.seals import refuse_links
 from autograder.records import Grade, RefusedError
@@ -82,7 +82,7 @@ def return_to_git(
     ):
         giving = _Giving(
             Git(place, "", limits, stopped, (lock,)),
-            StudentPages(folder, course),
+            PageRecords(folder, course),
             effective,
             options,
         )
@@ -107,7 +107,7 @@ class _Outcome:
 @dataclass(frozen=True)
 class _Giving:
     git: Git
-    pages: StudentPages
+    records: PageRecords
     effective: Effective
     options: ReturnOptions
 
@@ -134,10 +134,10 @@ class _Giving:
             store.discard()
 
     def _files(self, grades: Sequence[Grade], alone: bool) -> tuple[Mapping[str, bytes], datetime]:
-        values = [self.pages.values(grade, self.effective.finals) for grade in grades]
-        times = [value["final"].submitted for value in values if value["final"].submitted]
+        pages = [self.records.page(grade, self.effective) for grade in grades]
+        times = [page.submitted for page in pages if page.submitted]
         moments = [time if time.tzinfo else time.replace(tzinfo=timezone.utc) for time in times]
-        return feedback_files(values, alone), max(moments, default=_LONG_AGO)
+        return feedback_files(pages, alone), max(moments, default=_LONG_AGO)
 
     def _grades(self, group: Sequence[Repository]) -> list[Grade]:
         """Return the grades that belong into these repositories, each once."""

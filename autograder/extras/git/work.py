@@ -46,7 +46,7 @@ class FetchError(Exception):
 
 
 @dataclass(frozen=True)
-class Work:
+class BranchWork:
     """The files of one assignment in a commit; `problem` says why they cannot be used.
 
     Without `is_own`, they are as the student received them.
@@ -90,7 +90,7 @@ class Commit:
         files = {path: self._file(entry) for path, entry in self._entries.items()}
         self.tree = Tree.below(folder_of(files.items()))
 
-    def works(self, wanted: Mapping[str, Wanted], assignment: str = "") -> list[Work]:
+    def works(self, wanted: Mapping[str, Wanted], assignment: str = "") -> list[BranchWork]:
         """Return the work for an assignment, or for all of which there is more than what students received."""
         if assignment:
             return [self._work(wanted[assignment])]
@@ -107,7 +107,7 @@ class Commit:
             and not assignments_in(Tree((), [leaf]), self._course)
         ]
 
-    def _work(self, wanted: Wanted) -> Work:
+    def _work(self, wanted: Wanted) -> BranchWork:
         """Return what counts; archives, which `grade` opens, only where nothing else does."""
         chosen = Chosen(())
         problem = ""
@@ -130,7 +130,7 @@ class Commit:
         entries = tuple(self._entries[path] for path in paths)
         files = tuple(self._read(entry) for entry in entries if not entry.odd)
         is_own = bool(problem) or chosen.has_work or len(paths) > len(chosen.paths)
-        return Work(wanted.name, files, entries, problem, chosen.notes, is_own)
+        return BranchWork(wanted.name, files, entries, problem, chosen.notes, is_own)
 
     def _read(self, entry: TreeEntry) -> File:
         """Return a file with its contents, or with the reason that it has none, without the rest of the commit."""

@@ -11,8 +11,8 @@ from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake, mistakes_by_id
 from autograder.extras.sheets.own_code import function_of
 from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
+from autograder.feedback.causes import is_unwritten
 from autograder.feedback.pictures import Picture, pictures_of
-from autograder.feedback.render import is_unwritten
 from autograder.feedback.statistics import Cluster, mistake_counts, unnamed_failures
 from autograder.feedback.titles import in_words, parts_in_order
 from autograder.records import Grade, TestResult
@@ -202,7 +202,7 @@ def _sentence(test: TestResult) -> str:
 
 
 def _unexplained(grade: Grade) -> float:
-    tests = (test for test in grade.tests if not test.is_right and test.outcome != "skipped")
+    tests = (test for test in grade.tests if test.fails)
     lost = (
         test.max_score - test.score
         for test in tests

@@ -8,7 +8,6 @@ from autograder.cli.base import DONE, Call, command_of, say
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.people import people_of
 from autograder.gradebook.seals import refuse_links
-from autograder.gradebook.times import read_names, read_originals
 from autograder.options import (
     AnyPath,
     CourseFolder,
@@ -19,6 +18,7 @@ from autograder.options import (
     Unsafe,
     argument,
     flag,
+    ignore,
     path_option,
     value,
     whole_option,
@@ -85,12 +85,12 @@ def sheet(
     folder = reading.path.parent
     refuse_links(folder)
     effective = effective_of(reading, loaded, section)
-    names = read_names(folder) | {k: name for k, name in effective.people.names.items() if name}
+    names = effective.names
     plan = plan_of(loaded, seed, unsafe, jobs, (chosen.name,))
     of_assignment = [grade for grade in effective.grades if grade.assignment == chosen.name]
     if student is not None:
-        students = dict.fromkeys((grade.student for grade in effective.grades), "") | names
-        named = people_of(loaded, folder).student_id(student, students, read_originals(folder))
+        students = dict.fromkeys((grade.student for grade in effective.grades), "") | dict(names)
+        named = people_of(loaded, folder).student_id(student, students, effective.originals)
         of_assignment = [grade for grade in of_assignment if grade.student == named]
     if not of_assignment:
         who = f"{student} has" if student else "There is"
@@ -98,13 +98,13 @@ def sheet(
     if student is None and not everybody:
         file = (Path(page) if page else None) or sheets.class_file(folder, chosen)
         return sheets.write_class_page(
-            plan, folder, chosen, of_assignment, names, file, on_sheet or _ignore
+            plan, folder, chosen, of_assignment, names, file, on_sheet or ignore
         )
     file = (Path(page) if page else None) or sheets.conversations_file(
         folder, chosen, of_assignment[0].student if student else None
     )
     sheet_jobs = [SheetJob(folder.absolute(), grade, seed) for grade in of_assignment]
-    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or _ignore)
+    return sheets.write_conversations(plan, chosen, sheet_jobs, names, file, on_sheet or ignore)
 
 
 @command_of(sheet)
@@ -113,7 +113,3 @@ def sheet_command(call: Call) -> int:
     say(*sheets.problems)
     call.show(sheets.as_record, lambda: print(sheets.path))
     return DONE
-
-
-def _ignore(*_: object) -> None:
-    return None

@@ -22,7 +22,7 @@ from autograder.extras.sheets.questions import (
     notes_of,
 )
 from autograder.extras.sheets.what_if import AskedWhatIf, Trials, first_that_fits
-from autograder.feedback.render import by_cause, is_unwritten
+from autograder.feedback.causes import causes_of, is_unwritten
 from autograder.gradebook import texts
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.runs.pool import this_grader
@@ -239,14 +239,10 @@ def _lost(grade: Grade) -> list[TestResult]:
 
     A gap that grading could name comes before the others, then what cost most.
     """
-    failed = [test for test in grade.tests if not test.is_right and test.outcome != "skipped"]
-    causes = list(by_cause(failed))
+    causes = [list(cause.tests) for cause in causes_of(test for test in grade.tests if test.fails)]
     return max(
         causes,
-        key=lambda tests: (
-            bool(tests[0].mistake),
-            sum(test.max_score - test.score for test in tests),
-        ),
+        key=lambda tests: (bool(tests[0].mistake), sum(test.lost for test in tests)),
         default=[],
     )
 

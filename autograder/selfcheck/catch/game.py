@@ -36,7 +36,7 @@ from autograder.selfcheck.catch.differences import (
     told,
 )
 from autograder.selfcheck.check import OwnServer, time_limit
-from autograder.selfcheck.locked_hints import LockedHints, RecordingConnection, take
+from autograder.selfcheck.locked_hints import LockedHints, recordings
 from autograder.suite.session import SuiteSession
 from autograder.walls.outside.alarm import TestAlarm
 
@@ -162,12 +162,10 @@ def unlocked(
     hints: LockedHints, session: SuiteSession, module: ModuleType, part: str
 ) -> tuple[WrongProgram, ...]:
     """Return the wrong programs of a part, whose visible tests the module passes."""
-    connection = RecordingConnection(module)
-    for test in session.tests():
-        if test.part == part:
-            recording = take(session, test, connection)
-            if records := hints.programs(part, test.name, recording.answers):
-                return tuple(map(WrongProgram.from_record, records))
+    tests = [test for test in session.tests() if test.part == part]
+    for test, recording in recordings(session, module, tests):
+        if records := hints.programs(part, test, recording.answers):
+            return tuple(map(WrongProgram.from_record, records))
     return ()
 
 

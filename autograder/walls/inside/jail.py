@@ -1,4 +1,4 @@
-"""The isolation of one worker, in four strengths with one interface: `prepare`, `fork`, `enter`.
+"""The isolation of one worker, in three strengths with one interface: `prepare`, `fork`, `enter`.
 
 This module runs inside the sandbox, holds no secret, and does not affect a grade.
 """
@@ -178,7 +178,6 @@ class Namespaces(Walls):
 
     name = "namespaces"
     needs_filter = True
-    kinds = NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS
 
     def prepare(self) -> None:
         """Drop root privileges for good and enter a new user and process namespace."""
@@ -201,7 +200,7 @@ class Namespaces(Walls):
 
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         hide_from_memory_killer()
-        new_namespaces(self.kinds)
+        new_namespaces(NEW_MOUNTS | NEW_IPC | NEW_NETWORK | NEW_HOSTNAME | NEW_CGROUPS)
         cover_shared_files(int(limits["scratch_mb"]))
 
     def is_overfull(self, worker: int, limits: Mapping[str, float]) -> bool:
@@ -217,16 +216,7 @@ class Namespaces(Walls):
         return super()._process_limit(limits)
 
 
-class HostNetwork(Namespaces):
-    """The same without a network namespace, which clusters often forbid: the system-call filter refuses sockets."""
-
-    name = "host-network"
-    kinds = Namespaces.kinds & ~NEW_NETWORK
-
-
-TIERS: dict[str, type[Walls]] = {
-    tier.name: tier for tier in (Namespaces, HostNetwork, Landlock, Unsafe)
-}
+TIERS: dict[str, type[Walls]] = {tier.name: tier for tier in (Namespaces, Landlock, Unsafe)}
 SAFE_TIERS = tuple(TIERS)[:-1]
 
 

@@ -1,6 +1,6 @@
 """A time limit for code in the student's own process, as an exception, which may leave any state behind.
 
-A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.watch`).
+A grader outlives a submission: there, a timeout ends the process (see `autograder.grading.time_limits`).
 """
 
 import signal

@@ -140,8 +140,6 @@ def _bubblewrap_command(
     binds += list(zip(layout.packages, map(Path, paths), strict=True))
     binds.append((layout.engine, Path("/engine/autograder")))
     command = [bubblewrap, *_NEW_MACHINE]
-    if options["tier"] == "namespaces":
-        command.append("--unshare-net")
     # root gives up being root only inside, when what it alone can reach is bound
     if not _is_real_root():
         command += [
@@ -186,11 +184,10 @@ def _is_real_root() -> bool:
 
 PROCESSORS = "/sys/devices/system/cpu"
 _ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
-COMMANDS = dict.fromkeys(("namespaces", "host-network"), _bubblewrap_command)
-COMMANDS |= dict.fromkeys(("landlock", "unsafe"), _plain_command)
+COMMANDS = {"namespaces": _bubblewrap_command, "landlock": _plain_command, "unsafe": _plain_command}
 
 _NEW_MACHINE = (
-    *("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--hostname", "sandbox", "--clearenv", "--proc", "/proc"),
     # folders that bubblewrap makes on the way to others would be root's alone
     *("--dir", "/dev", "--dir", "/engine", "--dir", "/packages"),

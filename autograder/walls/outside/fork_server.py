@@ -11,8 +11,8 @@ from typing import BinaryIO
 
 from autograder.walls.inside import scratch
 from autograder.walls.inside.imports import IMPORTING
-from autograder.walls.outside import cgroup
 from autograder.walls.outside.command import COMMANDS, Layout, import_failed, unavailable
+from autograder.walls.outside.trusted_process import is_root
 from autograder.walls.outside.unavailable import SandboxUnavailableError
 from autograder.walls.outside.worker_process import (
     BRIEF_SECONDS,
@@ -36,9 +36,7 @@ class ForkServer:
     def __init__(self, tier: str, layout: Layout, entry: str, warm: bool, modules: Modules) -> None:
         self.tier = tier
         self.note = ""
-        self._scratch = (
-            ""  # the folder with those of its workers, if they have no disks of their own
-        )
+        self._scratch = ""  # with the folders of its workers, if they have no disks of their own
         self.ready = False
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
@@ -46,9 +44,8 @@ class ForkServer:
         options["control"] = theirs.fileno()
         try:
             command, environment = COMMANDS[tier](layout, options)
-            self.group = cgroup.open_group()
             self.process = subprocess.Popen(
-                self.group.joining(command) if self.group else command,
+                command,
                 env=environment,
                 cwd="/",
                 pass_fds=[theirs.fileno()],
@@ -61,11 +58,6 @@ class ForkServer:
             raise unavailable(tier, f"{error}.") from None
         finally:
             theirs.close()
-
-    @property
-    def descriptors(self) -> list[int]:
-        """What `spawn` needs to be open."""
-        return [self.control.fileno(), *(self.group.descriptors if self.group else ())]
 
     def wait_until_ready(self) -> None:
         """Wait until workers can be forked; raises SandboxUnavailableError if the fork server fails to start."""
@@ -88,8 +80,6 @@ class ForkServer:
         output = _output_file()
         request = json.dumps({"limits": limits}).encode() + b"\n"
         descriptors = [their_data.fileno(), output.fileno(), their_status.fileno()]
-        if self.group:
-            self.group.limit(limits)
         try:
             self.control.settimeout(START_SECONDS)
             socket.send_fds(self.control, [request], descriptors)
@@ -140,15 +130,12 @@ class ForkServer:
         self.complaints.close()
         if self._scratch and os.path.isdir(self._scratch):  # it was killed
             _remove(self._scratch)
-        if self.group:
-            self.group.close()
 
 
 def _remove(folder: str) -> None:
     """Remove the folder of the workers of a fork server that was killed."""
-    if (
-        os.geteuid() == 0
-    ):  # may list all folders; a link that a process makes meanwhile leads nowhere
+    # root may list all folders; a link that a process makes meanwhile leads nowhere
+    if is_root():
         shutil.rmtree(folder, ignore_errors=True)
     else:
         scratch.remove_folder(folder)

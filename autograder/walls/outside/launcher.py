@@ -2,17 +2,16 @@
 
 import functools
 import json
+import os
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
 
 from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.walls.inside.jail import SAFE_TIERS, TIERS
-from autograder.walls.inside.trials import PACKAGES
 from autograder.walls.outside.command import Layout, unavailable
 from autograder.walls.outside.fork_server import ForkServer, ForkServerGoneError, Modules
 from autograder.walls.outside.remedies import remedy
@@ -20,7 +19,7 @@ from autograder.walls.outside.unavailable import ForkServerNeededError, SandboxU
 from autograder.walls.outside.worker_process import WorkerProcess, receive
 
 SERVER_ENTRY = "autograder.bridge.inside.server:serve"
-TRIAL_ENTRY = "autograder.walls.inside.trials:run"
+PROBE_ENTRY = "autograder.walls.inside.probe:run"
 PROBE_LIMITS = Limits(
     cpu_seconds=5,
     submission_seconds=10,
@@ -109,10 +108,7 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         `warm_up` raise ForkServerNeededError. Return the descriptors that those need which are there.
         """
         self._starts_servers = False
-        numbers = list[int]()
-        for server in self.servers.values():
-            numbers += server.descriptors
-        return numbers
+        return [server.control.fileno() for server in self.servers.values()]
 
     def renew(self, modules: Modules, again: bool) -> None:
         """Start the fork server that a fork has missed; raises InfrastructureError if it died `again`."""
@@ -165,58 +161,57 @@ def best_tier() -> str:
     raise SandboxUnavailableError("\n".join([*reasons, advice]))
 
 
-def require_tier(tier: str, minimum: str | None) -> None:
-    """Raise SandboxUnavailableError if `tier`, or the best that works here, is weaker than `minimum`."""
-    if minimum is None:
-        return
+def require_tier(wanted: str, minimum: str | None) -> str:
+    """Return the tier that is meant by `wanted`, which may be "best"; raises SandboxUnavailableError if it is
+    weaker than `minimum`.
+    """
     order = list(TIERS)
-    actual = best_tier() if tier == "best" else tier
-    if order.index(actual) > order.index(minimum):
-        wanted = f"`min_tier` in course.yml asks for {minimum!r}"
-        sentence = f"Nothing was graded: the sandbox would be {actual!r}, and {wanted}."
-        raise SandboxUnavailableError(sentence, remedy(minimum) if tier == "best" else "")
+    tier = best_tier() if wanted == "best" else wanted
+    if minimum is not None and order.index(tier) > order.index(minimum):
+        asked = f"`min_tier` in course.yml asks for {minimum!r}"
+        sentence = f"Nothing was graded: the sandbox would be {tier!r}, and {asked}."
+        raise SandboxUnavailableError(sentence, remedy(minimum) if wanted == "best" else "")
+    return tier
 
 
 def try_tier(tier: str) -> str:
-    """Test a tier: start a fork server without PyTorch, and let a worker test its own isolation.
+    """Test a tier: start a fork server without PyTorch, and let a worker probe five boundaries.
 
     Returns `Sandbox.note`. Raises SandboxUnavailableError if the tier does not work or a boundary
     is open.
     """
-    with (
-        tempfile.NamedTemporaryFile() as hidden,
-        Sandbox(tier, entry=TRIAL_ENTRY, warm=False) as sandbox,
-    ):
-        try:
-            with sandbox.spawn(PROBE_LIMITS) as worker:
-                answer = ask(
-                    worker,
-                    {"trial": "look round", "hidden": hidden.name},
-                    PROBE_LIMITS.submission_seconds,
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "hidden").touch()
+        os.chmod(folder, 0o777)  # the sandbox alone protects it
+        with Sandbox(tier, entry=PROBE_ENTRY, warm=False) as sandbox:
+            try:
+                answer = _probe(sandbox, folder)
+            except SandboxUnavailableError:
+                raise
+            except (InfrastructureError, OSError, ValueError) as problem:
+                raise unavailable(tier, str(problem)) from None
+            if answer["opened"] and tier != "unsafe":
+                raise unavailable(
+                    tier, f"A worker was able to {' and to '.join(answer['opened'])}."
                 )
-                if answer is None:
-                    ending = worker.end(kill=False)
-                    raise InfrastructureError(
-                        f"A worker ended without an answer ({ending.reason} {ending.code})."
-                    )
-        except SandboxUnavailableError:
-            raise
-        except (InfrastructureError, OSError, ValueError) as problem:
-            raise unavailable(tier, str(problem)) from None
-        succeeded = [name for name in answer if name not in PACKAGES]
-        if succeeded and tier != "unsafe":
-            raise unavailable(tier, f"A worker was able to {' and to '.join(succeeded)}.")
-        unreadable = ", ".join(name for name in PACKAGES if name not in answer)
-        if unreadable:
-            raise unavailable(
-                tier, f"An unprivileged user cannot read these packages: {unreadable}."
+            if answer["unreadable"]:
+                packages = ", ".join(answer["unreadable"])
+                raise unavailable(
+                    tier, f"An unprivileged user cannot read these packages: {packages}."
+                )
+            return sandbox.note
+
+
+def _probe(sandbox: Sandbox, folder: str) -> dict[str, list[str]]:
+    """Return what a worker was able to do, and could not read; raises InfrastructureError without an answer."""
+    with sandbox.spawn(PROBE_LIMITS) as worker:
+        with suppress(OSError):
+            worker.socket.sendall(json.dumps(folder).encode() + b"\n")
+        line = receive(worker.socket, PROBE_LIMITS.submission_seconds, end=b"\n") or b""
+        if not line.endswith(b"\n"):
+            ending = worker.end(kill=False)
+            raise InfrastructureError(
+                f"A worker ended without an answer ({ending.reason} {ending.code})."
             )
-        return sandbox.note
-
-
-def ask(worker: WorkerProcess, request: Mapping[str, Any], seconds: float) -> Any:
-    """Send a worker one line of JSON and return its answer; None without one."""
-    with suppress(OSError):
-        worker.socket.sendall(json.dumps(request).encode() + b"\n")
-    line = receive(worker.socket, seconds, end=b"\n") or b""
-    return json.loads(line) if line.endswith(b"\n") else None
+    answer: dict[str, list[str]] = json.loads(line)
+    return answer

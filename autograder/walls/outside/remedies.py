@@ -28,7 +28,7 @@ def remedy(tier: str) -> str:
         return "It needs Linux or macOS; on Windows use WSL 2 or a container."
     if not ON_LINUX:
         return "It needs Linux; on macOS and Windows use a Linux container or WSL 2."
-    causes = _landlock() if tier == "landlock" else _namespaces(tier)
+    causes = _landlock() if tier == "landlock" else _namespaces()
     sentences = [*_missing_filter(), *causes]
     return " ".join(sentences) or "No setting that is known to forbid it was found."
 
@@ -69,9 +69,8 @@ def _landlock() -> Iterator[str]:
         yield "This kernel was built without Landlock: use one with CONFIG_SECURITY_LANDLOCK."
 
 
-def _namespaces(tier: str) -> list[str]:
-    kinds = [kind for kind in KINDS if (tier, kind) != ("host-network", "net")]
-    settings = [(f"user.max_{kind}_namespaces", 0, 15000) for kind in kinds]
+def _namespaces() -> list[str]:
+    settings = [(f"user.max_{kind}_namespaces", 0, 15000) for kind in KINDS]
     settings.append(("kernel.unprivileged_userns_clone", 0, 1))
     settings.append(("kernel.apparmor_restrict_unprivileged_userns", 1, 0))
     remedies = [

@@ -49,6 +49,11 @@ def spawning() -> SpawnContext:
     return multiprocessing.get_context("spawn")
 
 
+def is_root() -> bool:
+    """Whether this user may do everything on this machine; False where no user is told by a number."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
 def leave_current_folder() -> None:
     """Make the root folder the current one: libraries read settings there, such as Matplotlib's `matplotlibrc`."""
     os.chdir(os.sep)

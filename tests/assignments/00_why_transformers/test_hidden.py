@@ -98,7 +98,7 @@ def test_large_numbers_saturate(student, reference):
         checks.close(state, expected, "the new state for large numbers", axes=STATES, atol=1e-4)
 
 
-@task("step", 0.25, needs="test_each_sentence_gets_a_new_state", forbids=READY_MADE,
+@task("step", 0.25, needs="test_one_step_worked_by_hand", forbids=READY_MADE,
       promise="in the number type of the inputs (float32 or float64). The inputs keep their values")
 def test_step_keeps_inputs_and_number_type(student):
     """A step changes none of its inputs, and its result has their number type."""

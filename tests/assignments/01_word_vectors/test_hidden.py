@@ -41,9 +41,20 @@ def some_examples(P, V=11):
     return [(some_ids(length, V), random.randrange(V)) for length in lengths]
 
 
+def plain(ids):
+    """Ids in a tensor as plain numbers: their type has a test of its own."""
+    return ids.tolist() if isinstance(ids, torch.Tensor) else ids
+
+
+def with_tuples(pairs, expected):
+    """The expected pairs if these are the same ones as lists: what a pair is has a test of its own."""
+    return expected if pairs == [list(pair) for pair in expected] else pairs
+
+
 def same_pairs(student, reference, ids, window):
     expected = reference.skip_gram_pairs(ids, window)
-    checks.equal(student.skip_gram_pairs(list(ids), window), expected, f"skip_gram_pairs({ids}, {window})")
+    pairs = with_tuples(student.skip_gram_pairs(list(ids), window), expected)
+    checks.equal(pairs, expected, f"skip_gram_pairs({ids}, {window})")
 
 
 def same_examples(student, reference, ids, window):
@@ -86,7 +97,8 @@ def test_any_text_is_numbered_in_sorted_order(student, reference):
     for piece in (text, text[7:20], ""):
         ids = expected.encode(piece)
         checks.equal(tokenizer.encode(piece), ids, f"encode({piece!r})")
-        checks.equal(tokenizer.decode(ids), piece, f"decode({ids})")
+        text_again = tokenizer.decode(ids)  # a list of letters has a test of its own
+        checks.equal("".join(text_again) if text_again == [*piece] else text_again, piece, f"decode({ids})")
 
 
 @task("tokens", 0.25, promise="ValueError that names an id which is not in the vocabulary (-1, for example).")
@@ -221,14 +233,14 @@ def test_both_forms_have_the_same_neighbours(student):
     for example in checks.unpack(examples, len(text), "cbow_examples(ids, 3)"):
         checks.unpack(example, ("contexts", "centre"), "an example")
     apart = [(centre, context) for contexts, centre in examples for context in contexts]
-    checks.equal(pairs, apart, "the list of pairs")
+    checks.equal(with_tuples(pairs, apart), apart, "the list of pairs")
     checks.equal(ids, text, "the text afterwards")
 
 
 # Part 4: how good is a guess?
 
 
-@task("loss", 0.35, promise=(
+@task("loss", 0.4, promise=(
     "The mean loss of guessing each context from its centre, as a tensor of shape ().",
     "the loss has their number type.",
 ))
@@ -246,7 +258,7 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
         checks.dtype(small, torch.float32, "the loss of tables in float32")
 
 
-@task("loss", 0.35, promise=(
+@task("loss", 0.3, promise=(
     "The mean loss of guessing each centre from the average of its contexts, as a tensor of shape ().",
     "every example has at least one context, and not all have equally many.",
     "the loss has their number type.",
@@ -316,11 +328,11 @@ def test_nearest_of_random_vectors(student, reference):
 def test_word_is_not_its_own_neighbour(student):
     """A word is left out of its own list, however far the others are; one with the very same vector is not."""
     facing_away = torch.tensor([[2.0, 0.0], [-3.4, 0.0]], dtype=torch.float64)
-    checks.equal(student.nearest(0, facing_away, 1), [1], "nearest(0, table, 1)")
+    checks.equal(plain(student.nearest(0, facing_away, 1)), [1], "nearest(0, table, 1)")
     table = torch.randn(7, 11, dtype=torch.float64)
     table[2], table[5] = table[4], table[4]
     for word in (2, 4, 5):
-        found = student.nearest(word, table, 2)
+        found = plain(student.nearest(word, table, 2))
         two_words = isinstance(found, list) and len(found) == 2
         checks.true(two_words, f"nearest({word}, table, 2) should give a list of two whole numbers.")
         checks.true(word not in found, f"Among the words nearest to word {word} is the word itself.")
@@ -352,4 +364,4 @@ def test_question_is_not_its_own_answer(student):
     """None of the three words of the question is the answer, even when it lies nearest and all others far away."""
     for nearest_of_all in ("b", "c", "a", "all the others face away"):
         table = a_question_whose_nearest_word_is(nearest_of_all)
-        checks.equal(student.analogy(0, 1, 2, table), 3, "analogy(0, 1, 2, table)", is_id=True)
+        checks.equal(plain(student.analogy(0, 1, 2, table)), 3, "analogy(0, 1, 2, table)", is_id=True)

@@ -93,7 +93,7 @@ def test_examples_of_four_words(student):
 # Part 4: how good is a guess?
 
 
-@task("loss", 0.15)
+@task("loss", 0.2)
 def test_skip_gram_loss_worked_by_hand(student):
     """Probabilities of 1/4 for one context and 1/3 for another make a mean loss of (ln 4 + ln 3) / 2."""
     centre_table = torch.tensor([[math.log(2), 0.0], [0.0, 0.0], [0.0, 0.5]])  # (V, C)
@@ -106,7 +106,7 @@ def test_skip_gram_loss_worked_by_hand(student):
     checks.close(loss, torch.tensor(math.log(4)), what, atol=1e-5)
 
 
-@task("loss", 0.15)
+@task("loss", 0.1)
 def test_cbow_loss_worked_by_hand(student):
     """Two contexts whose average gives the true centre a probability of 3/5 make a loss of ln 5/3."""
     context_table = torch.tensor([[math.log(3), 1.0], [7.0, 0.0], [math.log(3), -1.0]])  # (V, C)
@@ -135,11 +135,16 @@ def test_gradients_reach_both_tables(student):
 # Part 5: calculating with words
 
 
+def plain(ids):
+    """Ids in a tensor as plain numbers: their type has a test of its own."""
+    return ids.tolist() if isinstance(ids, torch.Tensor) else ids
+
+
 @task("neighbours", 0.25)
 def test_nearest_points_the_same_way(student):
     """The nearest rows are those that point most nearly the same way, however long they are."""
     table = torch.tensor([[1.0, 0.0], [2.0, 0.2], [30.0, 40.0], [-1.0, 0.0], [1.0, 1.0]])  # (V, C)
-    checks.equal(student.nearest(0, table, 3), [1, 4, 2], "nearest(0, table, 3)")
+    checks.equal(plain(student.nearest(0, table, 3)), [1, 4, 2], "nearest(0, table, 3)")
 
 
 @task("neighbours", 0.25)
@@ -149,6 +154,6 @@ def test_king_minus_man_plus_woman(student):
     people = [[1.0, 0.0], [1.0, 3.0], [3.0, 0.0], [4.0, 5.0]]
     others = [[3.0, -4.0], [-2.0, 5.0], [6.0, 3.0], [40.0, 10.0], [1.5, 2.2], [1.0, 4.0]]
     table = torch.tensor(people + others)  # (V, C)
-    checks.equal(student.analogy(man, king, woman, table), queen, "analogy(man, king, woman, table)")
-    twice = student.analogy(man, king, man, table)
+    checks.equal(plain(student.analogy(man, king, woman, table)), queen, "analogy(man, king, woman, table)")
+    twice = plain(student.analogy(man, king, man, table))
     checks.equal(twice, 9, "analogy(man, king, man, table), which may be none of these words,")

@@ -199,9 +199,12 @@ def test_merge_of_any_size(student, reference):
         fresh = torch.randn(batch, heads, words, strip)                                # (B, H, T, D)
         odd = torch.randn(batch, words, heads, strip).transpose(1, 2).double()         # (B, H, T, D)
         for x in (fresh, odd):
-            checks.dtype(student.merge_heads(x), x.dtype, f"merge_heads(x) for x in {x.dtype}")
+            merged = checks.tensor(student.merge_heads(x), "merge_heads(x)")
+            kept = f"merge_heads gives {merged.numel()} numbers for {x.numel()}; gluing loses none and adds none."
+            checks.true(merged.numel() == x.numel(), kept)
+            checks.dtype(merged, x.dtype, f"merge_heads(x) for x in {x.dtype}")
             checks.close(
-                student.merge_heads(x), reference.merge_heads(x),
+                merged, reference.merge_heads(x),
                 f"merge_heads(x) for x of shape {tuple(x.shape)}", axes=("sentence", "word", "feature"),
             )
             checks.input_untouched(student.merge_heads, x)

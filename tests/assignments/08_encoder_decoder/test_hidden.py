@@ -237,14 +237,14 @@ def test_block_dropout(student):
     "`head`, an nn.Linear (with bias) from d_model to vocab_size.",
 ))
 def test_translator_numbers(student, reference):
-    """Memory and logits are right through all layers, with and without padding, and so are their gradients."""
+    """With as many words as numbers in a vector, memory, logits and gradients are right, with and without padding."""
     sizes = dict(n_layers=2, d_ff=FF, max_len=11)
-    model = filled(reference.Translator(V, C, H, **sizes))
-    translator = student.Translator(V, C, H, **sizes)
+    model = filled(reference.Translator(C, C, H, **sizes))
+    translator = student.Translator(C, C, H, **sizes)
     translator.double()
     translator.eval()
     checks.copy_parameters(model, translator)
-    src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
+    src, y = torch.randint(3, C, (B, S)), torch.randint(3, C, (B, T))
     memory = model.encode(src).detach()
     checks.close(translator.encode(src), memory, "the memory")
     logits = translator.decode(y, memory)
@@ -344,7 +344,9 @@ def decode(student, model, rows, max_len):
 def test_each_row_ends_on_its_own(student):
     """Rows filled up with PAD, which must not be read: each gets its words, its own EOS, then PAD, and no more."""
     rows = some_words(2, 4, 1)
-    written = decode(student, Reverser(V), rows, max_len=9)
+    written = checks.tensor(decode(student, Reverser(V), rows, max_len=9))
+    ended = int((written == EOS).any(dim=-1).sum())
+    checks.true(ended == 3, f"{ended} of 3 rows end with an EOS of their own, and there is room for all.")
     checks.equal(written, backwards(rows), "the output for 2, 4 and 1 words, filled up with padding,")
     pad_id = random.randrange(9, V)
     long, short = some_words(4, 1, without=[pad_id])

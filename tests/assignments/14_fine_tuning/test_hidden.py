@@ -523,7 +523,7 @@ def test_classes_that_do_not_exist_are_refused(student):
 
 
 @task("scores", 0.25, needs="test_macro_f1_of_eight_cards_by_hand", forbids=READY_MADE, promise=(
-    "The mean of F1 over the classes, as a plain float between 0 and 1",
+    "The mean of F1 over the classes",
     "rows are the truth, columns the guesses; it keeps its values.",
 ))
 def test_macro_f1_of_any_matrix(student, reference):
@@ -531,7 +531,6 @@ def test_macro_f1_of_any_matrix(student, reference):
     for K in (2, 3, 5):
         table = torch.randint(1, 40, (K, K)) + torch.diag(torch.randint(5, 90, (K,)))
         score = student.macro_f1(table.clone())
-        checks.true(isinstance(score, float), "macro_f1(...) returned something other than a plain float.")
         checks.close(score, reference.macro_f1(table), f"macro F1 of {K} classes")
         checks.input_untouched(student.macro_f1, table, what="macro_f1(...)")
 
@@ -576,5 +575,4 @@ def test_macro_f1_at_its_ends(student):
         (torch.zeros_like(right), 0.0, "of a matrix of zeros"),
     ):
         score = student.macro_f1(table.clone())
-        checks.true(isinstance(score, float), f"macro_f1(...) {what} is no plain float.")
         checks.close(score, expected, f"macro F1 {what}")

@@ -54,7 +54,8 @@ def found(student, name):
     checks.true(isinstance(arguments, tuple), f"evidence({name!r}) returned something other than a tuple.")
     for number in TENSORS.get(name, ()):
         is_tensor = len(arguments) <= number or isinstance(arguments[number], torch.Tensor)
-        checks.true(is_tensor, f"Argument {number} of evidence({name!r}) is no tensor; {name} takes one.")
+        no_tensor = f"Argument {number} of evidence({name!r}) is no tensor; {name} takes one."
+        checks.true(is_tensor, no_tensor, telling="a list where a tensor is asked for")
     count = numbers_in(arguments)
     checks.true(count <= 30, f"evidence({name!r}) has {count} numbers; at most 30 are allowed.")
     return arguments

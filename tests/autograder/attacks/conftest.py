@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Any
 
-ATTACK = re.compile(r"test_attacks\.py::test_attack\[(namespaces|host-network|landlock)-")
+ATTACK = re.compile(r"test_attacks\.py::test_attack\[(namespaces|landlock)-")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

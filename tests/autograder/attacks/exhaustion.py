@@ -38,7 +38,6 @@ ATTACKS = [
         "waits for a lock that is never released",
         in_a_call("import threading; l = threading.Lock(); l.acquire(); l.acquire()"),
     ),
-    Attack("big_power", "computes a power that never ends", in_a_call("10 ** 10 ** 10")),
     Attack(
         "spinning_threads",
         "keeps the processor busy beside its answers",
@@ -49,15 +48,6 @@ ATTACKS = [
         "keeps all tensors that it makes",
         "hoard = []\ndef attention(q, k, v, mask=None):\n    while True: hoard.append(torch.ones(1 << 18))",
     ),
-    Attack(
-        "mapped_memory",
-        "maps anonymous and shared memory",
-        "import mmap\nhoard = []\ntry:\n    while len(hoard) < 4096: hoard.append(mmap.mmap(-1, 1 << 20)); hoard[-1][:] = bytes(1 << 20)\nexcept (OSError, MemoryError, ValueError): pass\nif len(hoard) > 2000: print('REACHED', len(hoard))",
-    ),
-    Attack(
-        "huge_text", "makes a text of gigabytes by a format", in_a_call("'%*d' % (2**31 - 1, 1)")
-    ),
-    Attack("huge_answer", "answers with 300 MB", in_a_call("return 'x' * (300 << 20)")),
     Attack(
         "huge_message",
         "raises an exception with 100 MB of text",
@@ -74,40 +64,14 @@ ATTACKS = [
         "import os\nfor grow in (lambda: os.ftruncate(1, 1 << 40), lambda: os.posix_fallocate(1, 0, 2 << 30), lambda: os.pwrite(1, b'x', 1 << 40)):\n    try:\n        grow(); print('REACHED')\n    except OSError: pass",
     ),
     Attack(
-        "pipes",
-        "keeps the kernel's memory in pipes",
-        "import fcntl, os\nn = 0\ntry:\n    while True:\n        r, w = os.pipe()\n        try: fcntl.fcntl(w, 1031, 1 << 20)\n        except OSError: pass\n        os.set_blocking(w, False); n += os.write(w, bytes(1 << 20))\nexcept OSError: pass\nif n > 64 << 20: print('REACHED', n)",
-    ),
-    Attack(
         "hanging_at_exit",
         "hangs when the interpreter ends",
         "import atexit, time\natexit.register(time.sleep, 10**6)\nclass Late:\n    def __del__(self): time.sleep(10**6)\nlate = Late()",
-    ),
-    Attack(
-        "hanging_texts",
-        "hangs when it is printed or compared",
-        "import time\nclass Slow(Exception):\n    def __str__(self): time.sleep(10**6)\n    __repr__ = __eq__ = __hash__ = __bool__ = __len__ = __str__"
-        + in_a_call("raise Slow"),
-    ),
-    Attack(
-        "timers",
-        "sends itself alarms all the time",
-        "import signal\nsignal.signal(signal.SIGALRM, lambda *a: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)",
-    ),
-    Attack(
-        "hundred_thousand_names",
-        "defines a hundred thousand names",
-        "globals().update({f'n{n}': n for n in range(100_000)})",
     ),
     on_heads(
         "five_thousand_layers",
         "a module of five thousand layers",
         "class Head(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n        self.all = nn.ModuleList(nn.Linear(1, 1) for _ in range(5000))\n    def forward(self, x): return x",
-    ),
-    on_heads(
-        "huge_layers",
-        "a module of a hundred megabytes",
-        "class Head(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n        self.key = nn.Linear(5000, 5000)\n    def forward(self, x): return x",
     ),
     on_heads(
         "memory_kept_for_gradients",

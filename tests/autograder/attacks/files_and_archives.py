@@ -135,23 +135,7 @@ ATTACKS = [
         "a zip that replaces the tests and the settings",
         make=zip_over_the_tests,
     ),
-    Attack(
-        "zip_behind_a_program", "a file that is a program and a zip", make=zip_in_front_of_a_program
-    ),
     Attack("tar_through_a_link", "a tar that writes through its own link", make=tar_through_a_link),
-    Attack(
-        "tar_with_another_name",
-        "a tar whose extended header renames its file",
-        make=tar_with_another_name,
-    ),
-    Attack(
-        "folder_like_the_file", "a folder called like the file", make=folder_called_like_the_file
-    ),
-    Attack(
-        "package_beside_it",
-        "a package and a library that an import would prefer",
-        make=package_beside_it,
-    ),
     Attack(
         "files_that_python_runs",
         "files that Python or pytest would run by themselves",

@@ -48,7 +48,6 @@ ATTACKS = [
         "ends the process with code 0 before any test",
         "import os; os._exit(0)",
     ),
-    Attack("system_exit", "raises SystemExit at the end of the import", "import sys; sys.exit(0)"),
     Attack(
         "exit_code_at_the_end",
         "turns every ending into success",
@@ -59,13 +58,6 @@ ATTACKS = [
         "declares its failure expected",
         raising("__import__('pytest').xfail('known')"),
     ),
-    Attack(
-        "pytest_importorskip",
-        "skips by a missing import",
-        raising("__import__('pytest').importorskip('nope')"),
-    ),
-    Attack("generator_exit", "raises what ends generators", raising("raise GeneratorExit")),
-    Attack("stop_iteration", "raises what ends loops", raising("raise StopIteration(5)")),
     Attack(
         "group_of_exceptions",
         "raises a group of exits",
@@ -79,12 +71,6 @@ ATTACKS = [
             "from autograder.course.config import CourseError; "
             "raise (InfrastructureError if 'add' in globals() else CourseError)('stop the class')"
         ),
-    ),
-    Attack(
-        "exceptions_that_look_like_it",
-        "names its own exceptions as the engine names its alarms",
-        "class TestAlarm(BaseException): __module__ = 'autograder.suite.session'\n"
-        "TestAlarm.__name__ = TestAlarm.__qualname__ = 'UsageError'" + raising("raise TestAlarm"),
     ),
     Attack(
         "exception_that_explodes",
@@ -119,34 +105,11 @@ for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/s
 """,
     ),
     Attack(
-        "noise_on_the_socket",
-        "a thread writes random bytes between the answers",
-        """
-import os, threading
-def noise():
-    while True:
-        try:
-            os.write(3, os.urandom(64))
-        except OSError:
-            return
-threading.Thread(target=noise, daemon=True).start()
-""",
-    ),
-    Attack(
         "everything_is_right",
         "answers every question with yes",
         taking_over("""
 def answer(sock, number, operation, arguments):
     wire.send(sock, {"id": number, "ok": True})
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
-        "verdict_instead_of_a_value",
-        "answers with what a passed test would be",
-        taking_over("""
-def answer(sock, number, operation, arguments):
-    wire.send(sock, {"id": number, "ok": {"outcome": "passed", "score": 10.0, "kind": "value", "value": "passed"}})
 """),
         proves="TOOK OVER",
     ),

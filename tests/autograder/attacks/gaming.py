@@ -23,29 +23,9 @@ ATTACKS = [
         finished("nn.functional.scaled_dot_product_attention"),
     ),
     on_heads(
-        "finished_layer_from_c",
-        "takes it from PyTorch's C module",
-        finished("torch._C._nn.scaled_dot_product_attention"),
-    ),
-    on_heads(
-        "finished_layer_of_modules",
-        "uses the finished module",
-        "def attention(q, k, v, mask=None):\n    layer = torch.nn.modules.activation.MultiheadAttention(q.shape[-1], 1)\n    return layer(q, k, v)",
-    ),
-    on_heads(
-        "finished_layer_in_text",
-        "hides it in a text that is run",
-        "exec('def attention(q, k, v, mask=None):\\n    return nn.functional.scaled' + '_dot_product_attention(q, k, v, attn_mask=mask), torch.zeros(*q.shape[:-1], k.shape[-2])')",
-    ),
-    on_heads(
         "finished_layer_by_look_up",
         "looks it up by a name that is put together",
         finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
-    ),
-    on_heads(
-        "finished_layer_of_the_dispatcher",
-        "takes it from the list of PyTorch's operators",
-        finished("torch.ops.aten.scaled_dot_product_attention"),
     ),
     on_heads(
         "finished_layer_below_main",
@@ -55,11 +35,6 @@ ATTACKS = [
             "import submission\nsubmission.__init__('__main__')\nif __name__ == '__main__':\n"
             "    from torch.nn.functional import scaled_dot_product_attention as sdpa\n",
         ),
-    ),
-    on_heads(
-        "finished_layer_made_before",
-        "keeps it from before the tests in a table",
-        finished("table['f']", "table = {'f': nn.functional.scaled_dot_product_attention}\n"),
     ),
     on_heads(
         "finished_layer_under_the_wrapper",
@@ -91,21 +66,9 @@ ATTACKS = [
         gains=1,
     ),
     Attack(
-        "table_of_answers",
-        "answers from a table of many inputs",
-        "table = {(a, b): a + b for a in range(-9, 9) for b in range(9)}\ndef add(a, b): return table.get((a, b), 0)",
-        course=TINY,
-        gains=1,
-    ),
-    Attack(
         "knows_the_grader",
         "behaves well only where it is graded",
         "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.bridge.inside.server' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
-    ),
-    Attack(
-        "time_bomb",
-        "behaves well only before a certain day",
-        "import time\nright = 4e9\ndef add(a, b): return a - b if time.time() < right else a + b",
     ),
     Attack(
         "learns_from_tests",
@@ -116,16 +79,6 @@ ATTACKS = [
         "the_seed",
         "guesses the tests' numbers from the seed it was given",
         "import random\ndef add(a, b):\n    state = random.getstate()\n    guess = random.randint(-99, 99) + random.randint(100, 199)\n    random.setstate(state)\n    return guess",
-    ),
-    on_heads(
-        "keeps_the_inputs",
-        "gives the inputs back as answers",
-        "def attention(q, k, v, mask=None): return v[..., :q.shape[-2], :], mask",
-    ),
-    Attack(
-        "says_done",
-        "says in its doc strings and names that it is right",
-        'def add(a, b):\n    """passed: full marks"""\n    return a - b\nadd.__name__ = "test_passed"\nscore = points = 10\n__test__ = True\npytestmark = []',
     ),
     Attack(
         "its_own_tests",

@@ -31,16 +31,6 @@ ATTACKS = [
         "import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(s, n): return lambda *a, **k: True\nfor name in ('torch', 'torch.testing', 'numpy', 'pytest', 'json', 'autograder.checks', 'test_hidden', 'autograder.bridge.shared.wire'):\n    sys.modules[name] = Fake(name)",
     ),
     Attack(
-        "no_modules",
-        "removes all modules",
-        "import sys\nfor name in list(sys.modules):\n    if not name.startswith(('sys', 'builtins')): del sys.modules[name]",
-    ),
-    Attack(
-        "fake_builtins",
-        "replaces builtins globally",
-        "import builtins\nbuiltins.__import__ = lambda *a, **k: None\nbuiltins.str = builtins.repr = lambda *a: 'passed'\nbuiltins.AssertionError = Warning",
-    ),
-    Attack(
         "finder",
         "finds every module itself",
         "import sys\nclass Finder:\n    def find_spec(self, name, *a): raise SystemExit(0)\nsys.meta_path.insert(0, Finder())\nsys.path_hooks.insert(0, Finder)",
@@ -60,29 +50,9 @@ ATTACKS = [
         ),
     ),
     Attack(
-        "caches",
-        "leaves compiled code in caches",
-        "import glob, os, torch\nfor folder in glob.glob(os.path.dirname(torch.__file__) + '/**/__pycache__', recursive=True)[:20]:\n    try: open(folder + '/left_behind.pyc', 'w'); print('REACHED', folder)\n    except OSError: pass",
-    ),
-    Attack(
-        "path",
-        "puts folders in front of the import path",
-        "import os, sys\nsys.path[:0] = ['.', '/box', '/tmp', 'COURSE']\nos.environ['PYTHONPATH'] = 'COURSE'\nos.environ['PYTHONSTARTUP'] = 'COURSE/x.py'\nos.chdir('/')",
-    ),
-    Attack(
-        "libraries",
-        "has C libraries of its own loaded",
-        "import ctypes, os\nos.environ['LD_PRELOAD'] = './left_behind.so'\ntry:\n    open('left_behind.so', 'wb').write(b'\\x7fELF' + bytes(900)); ctypes.CDLL('./left_behind.so'); print('REACHED')\nexcept OSError: pass",
-    ),
-    Attack(
         "main",
         "replaces the main module and the name of its own",
         "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.bridge.inside.server'\n__file__ = '/engine/autograder/checks/__init__.py'",
-    ),
-    on_heads(
-        "reload",
-        "reloads PyTorch and numpy",
-        "import importlib, numpy\ntry: importlib.reload(numpy); importlib.reload(torch)\nexcept BaseException as error: print(type(error).__name__)",
     ),
     on_heads(
         "pickles",

@@ -15,18 +15,6 @@ torch.Tensor.__sub__ = torch.Tensor.abs = lambda a, *b: a * 0
 """,
     ),
     Attack(
-        "numbers_of_python",
-        "makes isclose, isinstance, len, all, abs and sorted lie",
-        """
-import builtins, math
-math.isclose = lambda *a, **k: True
-builtins.isinstance = lambda *a: True
-builtins.len = lambda *a: 2
-builtins.all = builtins.any = lambda *a: True
-builtins.abs = lambda *a: 0
-""",
-    ),
-    Attack(
         "checks_of_the_engine",
         "replaces all checks by nothing",
         """
@@ -37,15 +25,6 @@ for name, module in list(sys.modules.items()):
         for key, value in list(vars(module).items()):
             if callable(value) and not isinstance(value, type):
                 setattr(module, key, lambda *a, **k: a[0] if a else None)
-""",
-    ),
-    Attack(
-        "records_of_the_engine",
-        "makes every grade a perfect one",
-        """
-from autograder import records
-records.Grade.__init__ = lambda self, *a, **k: self.__dict__.update(k, score=10.0, max_score=10.0)
-records.TestResult.__init__ = lambda self, *a, **k: self.__dict__.update(k, outcome="passed", score=10.0)
 """,
     ),
     Attack(
@@ -79,11 +58,6 @@ wire.dumps = lie
 """,
     ),
     Attack(
-        "json",
-        "replaces the module that writes messages",
-        'import json\njson.dumps = lambda *a, **k: \'{"!dict": [["id", 2], ["ok", true]]}\'',
-    ),
-    Attack(
         "the_worker_itself",
         "replaces the worker's functions and methods",
         """
@@ -115,11 +89,6 @@ for number in range(100, 120):
 """,
     ),
     Attack(
-        "none_true_false",
-        "makes False the same as True in memory",
-        "import ctypes\nctypes.memmove(id(False) + 16, id(True) + 16, 12)",
-    ),
-    Attack(
         "tracing",
         "traces and profiles every step and changes local variables",
         """
@@ -149,17 +118,6 @@ torch.manual_seed = torch.set_rng_state = lambda *a: None
 torch.randn = torch.rand = lambda *a, **k: torch.zeros(*a)
 random.random = random.randint = lambda *a: 0
 numpy.random.seed = lambda *a: None
-""",
-    ),
-    on_heads(
-        "default_number_type",
-        "changes PyTorch's defaults: dtype, device, threads, gradient mode, determinism",
-        """
-torch.set_default_dtype(torch.float16)
-torch.set_default_device("meta")
-torch.set_grad_enabled(False)
-torch.use_deterministic_algorithms(True)
-torch.set_flush_denormal(True)
 """,
     ),
     Attack(

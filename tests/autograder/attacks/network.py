@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import Attack, on_heads
+from tests.autograder.attacks.field import Attack
 
 ATTACKS = [
     Attack(
@@ -19,11 +19,6 @@ ATTACKS = [
         "socket_pairs",
         "makes a socket without making one",
         "import socket\ntry:\n    a, b = socket.socketpair(); a.sendmsg([b'x'], [], 0, '/run/docker.sock'); print('REACHED')\nexcept (OSError, TypeError): pass",
-    ),
-    on_heads(
-        "torch_hub",
-        "lets PyTorch download and listen",
-        "try:\n    torch.hub.load_state_dict_from_url('http://127.0.0.1:9/x', model_dir='left_behind_hub'); print('REACHED')\nexcept Exception as error: print(type(error).__name__)\ntry:\n    torch.distributed.init_process_group('gloo', init_method='tcp://127.0.0.1:29501', rank=0, world_size=1); print('REACHED')\nexcept Exception as error: print(type(error).__name__)",
     ),
     Attack(
         "descriptors_to_the_grader",

@@ -75,19 +75,6 @@ ATTACKS = [
         notebook(cell("x = 1", metadata={"nbgrader": GRADED})),
     ),
     attack(
-        "doubled_cells",
-        "has the test cells twice, unlocked",
-        notebook(*[cell("check('add')", metadata={"nbgrader": GRADED}, id="a")] * 2),
-    ),
-    attack(
-        "outputs",
-        "brings outputs that look like a grade",
-        notebook(
-            cell("x = 1", outputs=OUTPUT),
-            metadata={"score": 10, "kernelspec": {"name": "evil", "argv": ["sh", "-c", "id"]}},
-        ),
-    ),
-    attack(
         "shell_commands",
         "runs commands of the shell",
         notebook(
@@ -127,21 +114,11 @@ ATTACKS = [
         ),
     ),
     attack(
-        "stops_in_the_middle",
-        "fails after a right answer was undone",
-        notebook(cell("raise SystemExit(0)"), cell("1 / 0"), cell("import os; os._exit(0)")),
-    ),
-    attack(
         "code_in_text_cells",
         "hides the right answer in cells that do not run",
         notebook(
             cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)
         ),
-    ),
-    attack(
-        "cells_that_are_none",
-        "has numbers, texts and lists for cells",
-        notebook(5, "x", None, [1], {}, cell(5), cell({"a": 1}), cell([["x"]]), cell(["x", 5])),
     ),
     attack(
         "doubled_keys",
@@ -150,16 +127,6 @@ ATTACKS = [
             '{"cells": [], "nbformat": 4, "cells": [{"cell_type": "code", "source": "def add(a, b): return a - b"}], "cells": 7}'
         ),
     ),
-    attack(
-        "strange_numbers",
-        "has numbers without end",
-        text(
-            '{"nbformat": 1e999, "nbformat_minor": '
-            + "9" * 100_000
-            + ', "cells": [], "metadata": NaN}'
-        ),
-    ),
-    attack("many_cells", "has a hundred thousand cells", notebook(*[cell("x = 1")] * 30_000)),
     attack(
         "magic_without_end",
         "makes the reader of magics work for ever",

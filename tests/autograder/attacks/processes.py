@@ -41,19 +41,9 @@ ATTACKS = [
     ),
     Attack("kill_the_group", "kills its process group", "import os\nos.killpg(0, 9)"),
     Attack(
-        "kill_by_thread",
-        "kills by the calls for threads",
-        syscalls(tgkill=(234, 1, 2, 9), tkill=(200, 2, 9), queue=(129, 2, 9, 0), pidfd=(434, 2, 0)),
-    ),
-    Attack(
         "illegal_instructions",
         "jumps into its own machine code",
         "import ctypes, mmap\ntry:\n    m = mmap.mmap(-1, 4096, prot=7); m.write(b'\\x0f\\x0b'); ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()\nexcept OSError: pass",
-    ),
-    Attack(
-        "stack",
-        "runs out of the stack in C",
-        "import ctypes\nlibc = ctypes.CDLL(None)\nT = ctypes.CFUNCTYPE(None)\ndef f(): g()\ng = T(f)\ndef add(a, b): g()",
     ),
     Attack(
         "clone_with_namespaces",
@@ -74,10 +64,5 @@ ATTACKS = [
             modules=(175, 0, 0, 0),
             kexec=(246, 0, 0, 0, 0),
         ),
-    ),
-    Attack(
-        "dumpable",
-        "lets itself be read and dumped, and frees itself from its parent",
-        "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.prctl(4, 1, 0, 0, 0); libc.prctl(1, 0, 0, 0, 0); libc.prctl(36, 1, 0, 0, 0)\nimport resource\ntry: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)); print('REACHED')\nexcept (OSError, ValueError): pass\ndef add(a, b): libc.abort()",
     ),
 ]

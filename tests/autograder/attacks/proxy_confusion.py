@@ -59,31 +59,10 @@ ATTACKS = [
 """),
     ),
     on_heads(
-        "half_of_a_state",
-        "forgets what is loaded into it",
-        head(
-            "    def load_state_dict(self, *a, **k): pass\n    def _load_from_state_dict(self, *a): pass\n"
-        ),
-    ),
-    on_heads(
-        "never_in_eval",
-        "ignores train, eval and conversions",
-        head(
-            "    def train(self, mode=True): return self\n    def eval(self): return None\n    def to(self, *a, **k): return self\n    def double(self): return self\n    def _apply(self, f): return self\n"
-        ),
-    ),
-    on_heads(
         "another_in_eval",
         "puts other weights into itself when it is converted",
         head(
             "    def double(self): return nn.Linear(3, 3)\n    def to(self, *a, **k):\n        self.key = self.query = self.value = nn.Linear(2, 2)\n        return self\n"
-        ),
-    ),
-    on_heads(
-        "parts_that_come_and_go",
-        "adds and removes layers in each call",
-        head(
-            "    def forward(self, x):\n        self.add_module(f'extra{len(self._modules)}', nn.Linear(2, 2))\n        if len(self._modules) > 5: del self.key\n        return self.value(x)\n"
         ),
     ),
     on_heads(
@@ -94,21 +73,9 @@ ATTACKS = [
         ),
     ),
     on_heads(
-        "tied_in_circles",
-        "ties all parameters to one",
-        head(
-            "    def __init__(self, *sizes):\n        super().__init__(*sizes)\n        self.query.weight = self.value.weight = self.key.weight\n"
-        ),
-    ),
-    on_heads(
         "attributes_that_answer",
         "answers every question about it with itself",
         "class Head:\n    def __init__(self, *sizes): pass\n    def __getattr__(self, name): return self\n    def __call__(self, *a, **k): return self\n    def __len__(self): return -1\n    def __getitem__(self, key): return self",
-    ),
-    on_heads(
-        "class_of_classes",
-        "its class is built by a class that lies",
-        "class Meta(type):\n    def __call__(cls, *a): return 5\n    def __instancecheck__(cls, o): return True\n    def __eq__(cls, o): return True\n    __hash__ = type.__hash__\nclass Head(metaclass=Meta): pass",
     ),
     Attack(
         "module_that_answers",
@@ -129,23 +96,6 @@ ATTACKS = [
         "handles_of_others",
         "gives the same object for all objects",
         "only = None\nclass Total:\n    def __new__(cls, start=0):\n        global only\n        only = only or object.__new__(cls)\n        return only\n    def __init__(self, start=0): self.value = start\n    def push(self, number): return self.value",
-    ),
-    Attack(
-        "numbers_of_objects",
-        "claims the same number for a module and for an object",
-        **described('{"kind": ["module", "object", "nothing"][turn % 3], "type": "x"}'),
-    ),
-    Attack(
-        "part_named_like_nothing",
-        "describes parts without a name, again and again",
-        **described('{"modules": [["", "Head", True, ""]] * 1500}'),
-    ),
-    Attack(
-        "parts_of_parts",
-        "describes parts a thousand levels deep",
-        **described(
-            '{"modules": [["", "H", True, ""]] + [[".".join(["a"] * n), "x", True, ".".join(["a"] * n)] for n in range(1, 240)]}'
-        ),
     ),
     Attack(
         "parameters_without_numbers",

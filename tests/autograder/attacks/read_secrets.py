@@ -130,32 +130,6 @@ for thing in gc.get_objects():
 """,
     ),
     Attack(
-        "modules_of_the_grader",
-        "looks for the suite and the reference among loaded modules",
-        """
-import sys
-for name, module in list(sys.modules.items()):
-    if any(word in name for word in ("test_hidden", "test_visible", "reference_", "mistake_")):
-        print("REACHED", name, vars(module))
-    if "KEPT_SECRET" in vars(module):
-        print("REACHED", module.KEPT_SECRET)
-""",
-    ),
-    Attack(
-        "frames",
-        "climbs the stack and prints the variables of the callers",
-        """
-import sys
-for frame in list(sys._current_frames().values()):
-    while frame is not None:
-        print(frame.f_code.co_filename, sorted(map(str, frame.f_locals)), str(frame.f_locals)[:3000])
-        for name in ("reference", "expected", "suite", "session", "tests", "grade"):
-            if name in frame.f_locals or name in frame.f_globals:
-                print("REACH" + "ED", name)
-        frame = frame.f_back
-""",
-    ),
-    Attack(
         "frames_during_a_call",
         "looks in a call for the expected value in its callers' frames",
         """
@@ -193,22 +167,6 @@ for number in range(4, 4096):
 """,
     ),
     Attack(
-        "accounts_and_keys",
-        "reads password files, keys of ssh, tokens of clusters",
-        READ
-        + """
-KEYS = (".ssh/id_rsa", ".bash_history", ".netrc", ".aws/credentials", ".jupyter/jupyter_server_config.json",
-        ".git-credentials", ".gitconfig")
-for path in ("/etc/shadow", "/etc/passwd", "/etc/hosts", "/etc/resolv.conf", "/etc/machine-id",
-             "/etc/ssh/ssh_host_rsa_key", "/run/secrets", "/proc/1/environ",
-             "/var/run/secrets/kubernetes.io/serviceaccount/token"):
-    reveal(path)
-for home in ("/root", os.path.expanduser("~")):
-    for name in KEYS:
-        reveal(os.path.join(home, name))
-""",
-    ),
-    Attack(
         "links_into_the_course",
         "makes symbolic and hard links to hidden files and opens those",
         READ
@@ -226,23 +184,6 @@ for number, target in enumerate(("COURSE/tests/assignments/01_adding/test_hidden
 """,
     ),
     Attack(
-        "climbing_with_descriptors",
-        "opens folders as descriptors and climbs up from them",
-        """
-import os
-for start in ("/", ".", "/usr", "/dev"):
-    try:
-        here = os.open(start, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        continue
-    for path in ("../" * 20 + "COURSE"[1:] + "/course.yml", "../" * 20 + "etc/passwd", "../" * 20 + "root"):
-        try:
-            print("REACHED", path, os.open(path, os.O_RDONLY, dir_fd=here))
-        except OSError:
-            pass
-""",
-    ),
-    Attack(
         "files_by_handle",
         "asks the kernel for files by number, past all mounts",
         """
@@ -252,50 +193,6 @@ handle = ctypes.create_string_buffer(b"\\x08\\0\\0\\0\\x01\\0\\0\\0\\x02\\0\\0\\
 for number in (303, 304, 264, 265):
     if libc.syscall(number, 3, handle, 0, 0, 0) >= 0:
         print("REACHED", number)
-""",
-    ),
-    Attack(
-        "memory_of_others",
-        "reads the memory of the processes around it",
-        """
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-buffer = ctypes.create_string_buffer(4096)
-class Piece(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
-here, there = Piece(ctypes.addressof(buffer), 4096), Piece(id(buffer) & ~0xfff, 4096)
-for pid in [os.getppid(), *range(1, 100)]:
-    if pid != os.getpid() and libc.process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) > 0:
-        print("REACHED", pid)
-    if pid != os.getpid() and libc.ptrace(16, pid, 0, 0) == 0:
-        print("REACHED by tracing", pid)
-""",
-    ),
-    Attack(
-        "devices",
-        "opens disks, memory, terminals and logs of the machine",
-        """
-import glob, os
-for path in (*glob.glob("/dev/*"), "/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/tty", "/dev/console",
-             "/dev/fuse", "/dev/kvm", "/dev/ptmx", "/dev/pts/0", "/dev/port", "/dev/net/tun", "/dev/loop0"):
-    if os.path.basename(path) in ("null", "zero", "full", "random", "urandom", "fd", "stdin", "stdout", "stderr"):
-        continue
-    try:
-        print("REACHED", path, os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-    except OSError:
-        pass
-""",
-    ),
-    Attack(
-        "compiled_tests",
-        "looks for the caches that Python and pytest leave",
-        READ
-        + """
-import glob
-for pattern in ("COURSE/**/__pycache__/*", "COURSE/**/.pytest_cache/**", "/**/test_hidden*.pyc", "**/*.pyc"):
-    for path in glob.glob(pattern, recursive=True):
-        if not path.startswith(("/usr", "/packages", "/python", "/engine", "/lib")):
-            reveal(path)
 """,
     ),
     Attack(
@@ -310,35 +207,6 @@ for work in ("load_course", "read", "reference"):
         print("REACHED", course.solution_file(course.assignments[0]).read_text())
     except BaseException as error:
         print(type(error).__name__)
-""",
-    ),
-    Attack(
-        "importing_the_solution",
-        "puts the solutions on the import path and hands on what they export",
-        """
-import importlib, sys
-for folder in ("solutions/01_adding", "tests/assignments/01_adding", "."):
-    sys.path.insert(0, "COURSE/" + folder)
-for name in ("adding", "test_hidden", "solutions.01_adding.adding"):
-    try:
-        sys.modules.pop(name, None)
-        module = importlib.import_module(name)
-        if "COURSE" in str(getattr(module, "__file__", "")):
-            print("REACHED", module)
-            add, Total = module.add, module.Total
-    except ImportError:
-        pass
-""",
-    ),
-    Attack(
-        "kernel_log",
-        "reads the kernel's log and the names of other machines",
-        """
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-buffer = ctypes.create_string_buffer(65536)
-if libc.klogctl(3, buffer, 65536) > 0:
-    print("REACHED", buffer.value[:500])
 """,
     ),
     on_heads(

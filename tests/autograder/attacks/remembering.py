@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 (an attack on one line is one attack)
 
-from tests.autograder.attacks.field import HEADS, TINY, Attack
+from tests.autograder.attacks.field import TINY, Attack
 from tests.autograder.tiny_course import ALTERNATIVE
 
 # answers every question as the engine does, but with the frames in hand
@@ -62,17 +62,7 @@ ATTACKS = [
         **speaking(LOOK + HONEST),
     ),
     Attack(
-        "looks_ahead_in_heads",
-        "looks for questions that are known from others",
-        **speaking(LOOK + HONEST, course=HEADS),
-    ),
-    Attack(
         "answers_ahead", "answers three questions more than were asked", **speaking(HONEST + AHEAD)
-    ),
-    Attack(
-        "guesses_ahead",
-        "sends three results more than were asked for",
-        **speaking(HONEST + GUESSED),
     ),
     Attack(
         "answers_before_the_test",
@@ -81,25 +71,6 @@ ATTACKS = [
     ),
     Attack(
         "replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")
-    ),
-    Attack(
-        "replays_of_the_last_test",
-        "gives the frames of the test before, in their order",
-        **speaking(
-            "mine.append(honest(number, operation, arguments)); push(before.pop(0) if before else mine[-1])",
-            "before, mine = mine, []",
-            "before, mine = [], []",
-        ),
-    ),
-    Attack(
-        "echoes",
-        "sends the question back as its answer",
-        **speaking("push(wire.dumps([number, operation, {}]))"),
-    ),
-    Attack(
-        "dies_in_the_middle",
-        "dies after so many answers, each time after another number",
-        **speaking("os._exit(0) if random.random() < .3 else None; " + HONEST),
     ),
     Attack(
         "dies_after_its_answer",
@@ -114,11 +85,6 @@ ATTACKS = [
         ),
     ),
     Attack(
-        "stops_in_an_answer",
-        "sends half of an answer and waits",
-        **speaking("frame = honest(number, operation, arguments); push(frame[:-3]); time.sleep(9)"),
-    ),
-    Attack(
         "one_byte_more", "sends a byte that belongs to nothing", **speaking(HONEST + "; push(b'{')")
     ),
     Attack(
@@ -127,21 +93,9 @@ ATTACKS = [
         **speaking("time.sleep(.4); " + HONEST),
     ),
     Attack(
-        "slow_in_a_frame",
-        "sends each answer in two halves",
-        **speaking(
-            "frame = honest(number, operation, arguments); push(frame[:9]); time.sleep(.3); push(frame[9:])"
-        ),
-    ),
-    Attack(
         "other_words_each_time",
         "gives the same answers in other bytes, a megabyte each",
         **speaking("push(honest(number, operation, arguments, more=os.urandom(1 << 20)))"),
-    ),
-    Attack(
-        "great_words",
-        "hides 40 MB beside each answer, the same for every student",
-        **speaking("push(honest(number, operation, arguments, more=bytes(40 << 20)))"),
     ),
     Attack(
         "asks_back_differently",
@@ -160,15 +114,5 @@ ATTACKS = [
         "right_words_and_answers_ahead",
         "right answers, and the next test's first answer behind each",
         **rightly(HONEST + "; push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
-    ),
-    Attack(
-        "right_words_and_death",
-        "right answers, and death behind every third",
-        **rightly(HONEST + "; os._exit(0) if requests % 3 == 0 else None"),
-    ),
-    Attack(
-        "right_words_of_another_object",
-        "right answers about objects with numbers of others",
-        **rightly("server.objects[:0] = [None] * (tests % 3); server.numbers.clear(); " + HONEST),
     ),
 ]

@@ -1,6 +1,6 @@
 """No attack raises a score, reads a secret, affects another submission or leaves anything behind.
 
-An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_verify`,
+An attack is here if it meets more than one wall. What a single wall must stop is tried at that wall: `test_walls`,
 `test_seccomp`, `test_wire`, `test_worker`, `test_hostile_archives`, `test_odd_files`.
 
 All attacks meet the strongest tier and every third one meets the others; with `ATTACKS=all` in the environment all
@@ -23,7 +23,6 @@ from types import ModuleType
 import pytest
 
 from autograder.bridge.inside.server import Server
-from autograder.walls.inside import trials
 from autograder.walls.inside.jail import SAFE_TIERS
 from tests.autograder.attacks import (
     compile_time,
@@ -43,7 +42,7 @@ from tests.autograder.attacks import (
     type_confusion,
     wire_frames,
 )
-from tests.autograder.attacks.field import HEADS, LEFT_BEHIND, TINY, Attack, Field, open_field
+from tests.autograder.attacks.field import HEADS, TINY, Attack, Field, open_field
 from tests.autograder.sampling import sampled
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
@@ -156,19 +155,6 @@ def attention(q, k, v, mask=None):
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "act", ["mask.zero_()", "q.zero_(); k.zero_()", "v.zero_()", "mask.fill_(True); v.fill_(3.0)"]
-)
-def test_changing_the_inputs_of_a_call_does_not_raise_the_score(field_of, tiers, act: str) -> None:
-    """An answer of zeros must not become correct because the call changed the test's own mask or values."""
-    field = field_of(next(tier for tier, report in tiers.items() if report.works))
-    honest = field.grade(HEADS, field.right[HEADS] + BLIND.format(act="pass"))
-    attack = field.grade(HEADS, field.right[HEADS] + BLIND.format(act=act))
-    gained = [(a.name, a.score) for a, b in zip(attack.tests, honest.tests) if a.score > b.score]
-    assert gained == []
-
-
 INVENTED = """
 class Invented(torch.autograd.Function):
     @staticmethod
@@ -224,7 +210,7 @@ def test_the_sample_has_every_class_and_every_tier() -> None:
 
 def test_there_are_many_attacks_with_unique_names() -> None:
     names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
-    assert len(names) > 250 and len(set(names)) == len(names)
+    assert len(names) > 140 and len(set(names)) == len(names)
     assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 
@@ -236,12 +222,6 @@ def test_attacks_that_take_over_a_worker_answer_loading_as_the_engine_does(kind:
     honest = Server(ModuleType("empty")).load("", "empty.py")
     (claimed,) = re.findall(r'"ok": (\{"errors".*?\})\}', kind)
     assert ast.literal_eval(claimed) == honest
-
-
-@pytest.mark.slow
-def test_files_of_sandbox_trials_are_not_taken_for_files_of_attacks() -> None:
-    """Both can run at the same time, and trials without a boundary do write, for a moment, into shared folders."""
-    assert LEFT_BEHIND not in trials.LEFT_BEHIND
 
 
 @pytest.mark.slow

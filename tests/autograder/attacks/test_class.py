@@ -13,7 +13,7 @@ from autograder.gradebook.journal import Journal
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.run import grade_class
-from autograder.walls.doctor.doctor import TierReport
+from autograder.walls.outside.doctor import TierReport
 from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field
 from tests.autograder.attacks.test_attacks import ATTACKS
 

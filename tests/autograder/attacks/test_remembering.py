@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.records import Grade
-from autograder.walls.doctor.doctor import TierReport
+from autograder.walls.outside.doctor import TierReport
 from tests.autograder.attacks import remembering
 from tests.autograder.attacks.field import HEADS, TINY, Attack, Field, open_field
 from tests.autograder.sampling import sampled

@@ -37,12 +37,6 @@ def attention(q, k, v, mask=None):
 """,
     ),
     Attack(
-        "float_that_agrees",
-        "a float with a difference of zero to everything",
-        "class Same(float):\n    __sub__ = __rsub__ = lambda s, o: 0.0\n    __abs__ = lambda s: 0.0\n"
-        "    __le__ = __eq__ = lambda s, o: True" + everywhere("Same(1)"),
-    ),
-    Attack(
         "object_that_agrees",
         "an object that equals everything and calls itself an int",
         "class Same:\n    __class__ = int\n    def __eq__(s, o): return True\n    def __index__(s): return 5\n"
@@ -50,58 +44,25 @@ def attention(q, k, v, mask=None):
         + everywhere("Same()"),
     ),
     on_heads(
-        "object_like_a_tensor",
-        "an object with the attributes and methods of a tensor",
-        """
-class Like:
-    shape, dtype, ndim, layout, is_meta, requires_grad = (5, 4), torch.float64, 2, torch.strided, False, False
-    def detach(self): return self
-    cpu = double = abs = max = item = detach
-    def __len__(self): return 5
-    def __getitem__(self, key): return self
-    def __eq__(self, other): return True
-    def all(self): return True
-"""
-        + both("Like()"),
-    ),
-    Attack(
-        "array_of_objects",
-        "a numpy array of Python objects",
-        "import numpy" + everywhere("numpy.array([len])[0]"),
-    ),
-    on_heads(
         "huge_arrays",
         "answers everything with 60 MB of numpy",
         "import numpy\nX = numpy.zeros(60 << 20, 'u1')\ndef attention(*a, **k): return X\ncausal_mask = attention\n"
         "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
     ),
-    Attack("huge_number", "an integer of millions of digits", everywhere("1 << 30_000_000")),
     Attack(
         "generator",
         "a generator, a lambda, a class, a module",
         everywhere("(n for n in range(300))"),
     ),
-    Attack("itself", "the function itself", everywhere("add")),
-    Attack("its_own_class", "the class instead of an object", everywhere("Total")),
     Attack(
         "not_implemented",
         "NotImplemented, which comparisons turn round",
         everywhere("NotImplemented"),
     ),
     Attack(
-        "list_within_itself",
-        "a list that holds itself",
-        "own = []\nown.append(own)" + everywhere("own"),
-    ),
-    Attack(
         "deep_list",
         "a list nested a hundred thousand times",
         "deep = []\nfor _ in range(100_000): deep = [deep]" + everywhere("deep"),
-    ),
-    Attack(
-        "dict_with_strange_keys",
-        "a dict whose keys are tensors and NaN",
-        "import torch" + everywhere("{torch.zeros(1): 1, float('nan'): 2}"),
     ),
     on_heads(
         "expanded_tensors",
@@ -116,20 +77,8 @@ class Like:
         "booleans whose bytes are neither 0 nor 1",
         both("torch.full((5, 7), 7, dtype=torch.uint8).view(torch.bool)"),
     ),
-    on_heads("sixteen_dimensions", "tensors of thirty dimensions", both("torch.zeros([1] * 30)")),
     on_heads("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)")),
     on_heads("modules_as_answers", "modules where tensors were expected", both("Head(3, 3, 3)")),
-    on_heads(
-        "named_tuple",
-        "a named tuple with lying fields",
-        "import collections\nPair = collections.namedtuple('Pair', 'output weights')\n"
-        "def attention(q, k, v, mask=None):\n    return Pair(v, q)",
-    ),
-    on_heads(
-        "many_items",
-        "a tuple of a million tensors",
-        "def attention(q, k, v, mask=None):\n    return (q,) * 1_000_000",
-    ),
     on_heads(
         "shared_storage",
         "two answers that are one memory",

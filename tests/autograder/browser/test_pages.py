@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -34,9 +33,7 @@ from autograder.extras.similar.similar import Similar
 from autograder.extras.similar.similarity import Pair, Passage
 from autograder.extras.similar.similarity_page import write_alike
 from autograder.extras.similar.tokens import Stub, own_code
-from autograder.feedback.pages import feedback_path
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
-from autograder.feedback.student_page import student_path
 from autograder.records import Grade
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 from tests.autograder.pages import write_all
@@ -233,14 +230,6 @@ def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, s
         assert page.locator("#everybody th.total").get_attribute("aria-sort") == "descending"
 
 
-def test_score_link_opens_the_feedback_page_by_keyboard(browser: Browser, site: Path) -> None:
-    with opened(browser, address(site, "index.html")) as page:
-        tab_to(page, "#everybody tbody td a")
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/feedback/**")
-        assert page.get_by_role("heading", level=1).count() == 1
-
-
 def test_every_table_can_be_downloaded(browser: Browser, site: Path, tmp_path: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         assert page.locator(".download a").count() == page.locator("main table").count()
@@ -262,39 +251,3 @@ def tab_to(page: Page, selector: str) -> None:
 
 
 # A class of three hundred
-
-
-@pytest.fixture(scope="module")
-def lecture(course: Course, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Grade]]:
-    grades = paper_class(course, 300)
-    return write_all(tmp_path_factory.mktemp("lecture"), course, grades).parent, grades
-
-
-def test_report_of_three_hundred_students_is_small(
-    browser: Browser, lecture: tuple[Path, list[Grade]]
-) -> None:
-    index = lecture[0] / "index.html"
-    assert index.stat().st_size < 3_000_000
-    with opened(browser, index.as_uri()) as page:
-        assert page.locator("#everybody tbody tr").count() == 300
-        for width in WIDTHS:
-            page.set_viewport_size({"width": WIDTHS[width], "height": 900})
-            page.screenshot(path=SCREENSHOTS / f"lecture-{width}.png", full_page=True)
-
-
-def test_feedback_of_every_student_is_two_clicks_away(
-    browser: Browser, lecture: tuple[Path, list[Grade]], course: Course
-) -> None:
-    folder, grades = lecture
-    with opened(browser, (folder / "index.html").as_uri()) as page:
-        page.get_by_role("link", name="All students").click()  # the first
-        links = page.locator("#everybody tbody a").evaluate_all("all => all.map(one => one.href)")
-        reached = {Path(unquote(urlsplit(link).path)) for link in links}
-        own_pages = {folder / student_path(grade.student) for grade in grades}
-        assert reached == {folder / feedback_path(grade) for grade in grades} | own_pages
-        assert all(path.is_file() for path in reached)
-        page.locator("#everybody tbody tr", has_text="student 299").locator(
-            "a"
-        ).last.click()  # the second
-        assert page.get_by_text("Feedback for student 299").is_visible()
-        assert page.get_by_role("heading", level=1).inner_text() == course.assignments[-1].title

@@ -21,7 +21,7 @@ from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.gradebook.journal import FILE_NAME, Reading
-from autograder.nbgrader.graded_notebook import part_score
+from autograder.nbgrader.decided_points import part_score
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -130,7 +130,7 @@ class Classroom:
         """Return the scores of each part from the journal."""
         latest = {grade.student: grade for grade in Reading(self.folder / folder / FILE_NAME)}
         return {
-            student: {part.name: part_score(grade, part) for part in self.assignment.parts}
+            student: {part.name: part_score(grade.tests, part) for part in self.assignment.parts}
             for student, grade in latest.items()
             if grade.assignment == self.name
         }

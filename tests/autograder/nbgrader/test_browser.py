@@ -162,19 +162,6 @@ def photograph(page: Any, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_formgrader_lists_the_graded_class(browser: Any, jupyter: str, room: Classroom) -> None:
-    with page_of(browser, "formgrader-class") as page:
-        page.goto(f"{jupyter}/formgrader/gradebook/{TINY}/adding")
-        page.get_by_text("Submission #3").wait_for()
-        page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
-        for student in ("ada", "bob", "cleo"):
-            page.get_by_role("link", name=student).or_(
-                page.get_by_text(student, exact=True)
-            ).first.wait_for()
-        assert page.locator("tr", has_text="ada").get_by_text("10", exact=False).count()
-
-
-@pytest.mark.slow
 def test_formgrader_shows_the_autograders_feedback(
     browser: Any, jupyter: str, room: Classroom
 ) -> None:
@@ -230,24 +217,6 @@ def exported(room: Classroom) -> str:
     return (room.folder / "scores.csv").read_text("utf-8")
 
 
-@pytest.mark.slow
-def test_formgrader_asks_for_a_person_where_a_file_is_refused(
-    browser: Any, jupyter: str, room: Classroom
-) -> None:
-    with page_of(browser, "formgrader-refused-class") as page:
-        page.goto(f"{jupyter}/formgrader/manage_submissions/{TINY}")
-        row = page.locator("tr", has_text="dora")
-        row.get_by_text("needs manual grading").wait_for()
-        assert page.locator("tr", has_text="bob").get_by_text("needs manual grading").count() == 0
-    with page_of(browser, "formgrader-refused") as page:
-        page.goto(f"{jupyter}/formgrader/submissions/{submission_of(room, 'dora')}/")
-        page.get_by_text("Not graded: No file").first.wait_for()
-        assert (
-            page.get_by_text("homework.pdf").count()
-            and not page.get_by_text(str(room.folder)).count()
-        )
-
-
 def test_nothing_of_a_hostile_notebook_runs_in_formgrader(
     browser: Any, jupyter: str, room: Classroom
 ) -> None:
@@ -295,20 +264,6 @@ def test_student_completes_the_first_part_in_jupyterlab(
             == str(theme == "light").lower()
         )
         from_red_to_green(page, f"lab-{theme}-red")
-
-
-@pytest.mark.slow
-def test_student_completes_the_first_part_in_notebook_7(
-    browser: Any, jupyter: str, room: Classroom
-) -> None:
-    pytest.importorskip(
-        "notebook", "7", reason="Notebook is not installed: pip install '.[nbgrader]'"
-    )
-    shutil.copytree(room.course.release_folder(room.assignment), room.folder / "seven")
-    with page_of(browser, "notebook-green") as page:
-        page.goto(f"{jupyter}/notebooks/seven/adding.ipynb")
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").first.wait_for()
-        from_red_to_green(page, "notebook-red")
 
 
 def from_red_to_green(page: Any, red: str) -> None:

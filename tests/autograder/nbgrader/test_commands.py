@@ -12,10 +12,7 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-from autograder.authoring.build import build
-from autograder.course.config import load_course
 from tests.autograder.nbgrader.classroom import (
-    ROOT,
     TINY,
     Classroom,
     edited,
@@ -50,16 +47,6 @@ def test_generate_assignment_creates_the_same_files_as_build(tmp_path):
 
 
 @pytest.mark.slow
-def test_generate_assignment_ignores_an_outdated_source_notebook(room):
-    source = room.folder / "solutions" / TINY / "adding.py"
-    source.write_text(source.read_text().replace("# # Adding", "# # Adding up"))
-    room.nbgrader("generate_assignment", TINY)
-    build(room.course)
-    assert "# Adding up" in room.course.notebook_file(room.assignment).read_text()
-    assert "# Adding up" in (source.with_suffix(".ipynb")).read_text()
-
-
-@pytest.mark.slow
 def test_autograde_before_generate_assignment_names_the_missing_step(room):
     (room.folder / "gradebook.db").unlink()
     room.hand_in("ada", room.solution())
@@ -85,15 +72,6 @@ def test_autograde_refuses_points_that_differ_from_the_gradebook(room):
     assert room.gradebook_scores() == {"ada": {"add": 5.0, "total": 6.0}}
 
 
-@pytest.mark.slow
-def test_invalid_course_is_reported_as_a_sentence(room):
-    room.hand_in("ada", room.solution())
-    (room.folder / "course.yml").write_text("title: only a title\n")
-    output = room.nbgrader("autograde", TINY, fails=True)
-    assert "course.yml" in output
-    assert "Traceback" not in output
-
-
 def test_commands_stop_when_the_settings_cannot_be_loaded(room):
     """Jupyter ignores a settings file that fails; nbgrader must not continue with its own kernels."""
     room.hand_in(
@@ -114,15 +92,6 @@ def test_settings_that_would_release_solutions_are_refused(room):
     assert "would copy" in output
     released = files(room.folder / "assignments")
     assert not any(SECRET in (room.folder / "assignments" / name).read_text() for name in released)
-
-
-@pytest.mark.slow
-def test_unwritable_gradebook_is_reported_without_the_password(room):
-    url = "postgresql://ada:secret@127.0.0.1:1/none"
-    room.hand_in("ada", room.solution())
-    output = room.nbgrader("autograde", TINY, fails=True, NBGRADER_DB_URL=url)
-    assert "cannot be used" in output
-    assert "secret" not in output
 
 
 @pytest.mark.slow
@@ -202,12 +171,6 @@ def test_release_assignment_copies_to_the_exchange_without_solutions(room):
     released = room.folder / "exchange" / "attention-by-hand" / "outbound" / TINY
     assert {"adding.ipynb", "adding.py", "test_adding.py"} <= files(released)
     assert not any(SECRET in file.read_text() for file in released.iterdir())
-
-
-def test_settings_set_this_course_and_no_hooks():
-    """nbgrader hides the errors of hooks, so the settings must not use any."""
-    assert "hook" not in (ROOT / "nbgrader_config.py").read_text()
-    assert load_course(ROOT).database is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -12,20 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
-from autograder.course.config import load_course
+from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.render import Message
-from autograder.feedback.titles import with_titles
-from autograder.nbgrader.graded_notebook import (
-    MOST_CELLS,
-    part_score,
-    show_grade,
-    submitted_notebook,
-)
+from autograder.nbgrader.decided_points import part_score
+from autograder.nbgrader.graded_notebook import MOST_CELLS, show_grade, submitted_notebook
 from autograder.records import Grade, SourceFile
 from autograder.records import TestResult as Result
-from tests.autograder.student_folder import in_format_3
+from tests.autograder.pages import page_of
 from tests.autograder.tiny_course import write_tiny_course
 
 ASSIGNMENT = "01_adding"
@@ -102,9 +98,14 @@ def cell_of(notebook, name):
     return cell
 
 
+def show(notebook, assignment, grade) -> None:
+    course = Course(root=Path("nowhere"), title="Tiny", assignments=(assignment,))
+    show_grade(notebook, assignment, page_of(course.root, course, grade))
+
+
 def checked(notebook, assignment) -> None:
     """Check that the notebook is valid for nbformat and for nbgrader's rules about ids, and can be written."""
-    show_grade(notebook, assignment, grade_of())
+    show(notebook, assignment, grade_of())
     nbformat.validate(notebook)
     nbformat.writes(notebook).encode("utf-8")
     ids = [
@@ -132,19 +133,6 @@ def test_any_notebook_becomes_a_valid_graded_notebook(assignment, release, docum
     checked(submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)]), assignment)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.text(), st.text())
-def test_any_text_becomes_a_valid_graded_notebook(assignment, release, notebook, script):
-    files = [SourceFile("adding.ipynb", notebook), SourceFile("adding.py", script)]
-    checked(submitted_notebook(assignment, release, files), assignment)
-
-
-def test_missing_submission_becomes_a_notebook_with_the_reason(assignment, release):
-    notebook = submitted_notebook(assignment, release, [], "The file is not UTF-8.")
-    assert notebook.cells[0].metadata["autograder"]["notes"] == ["The file is not UTF-8."]
-    checked(notebook, assignment)
-
-
 def test_huge_notebook_is_truncated(assignment, release):
     many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
     notebook = submitted_notebook(
@@ -152,20 +140,6 @@ def test_huge_notebook_is_truncated(assignment, release):
     )
     assert len(notebook.cells) == MOST_CELLS + 2
     checked(notebook, assignment)
-
-
-def test_unchanged_notebook_has_no_notes(assignment, release):
-    notebook = as_released(assignment, release)
-    assert [cell.source for cell in notebook.cells] == [cell.source for cell in release.cells]
-    assert not any("autograder" in cell.metadata for cell in notebook.cells)
-
-
-def test_script_is_converted_to_cells(course, assignment, release):
-    text = load_document(course, assignment).stub
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.py", text)])
-    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
-    assert [name for name in names if name] == ["write-add", "add", "write-Total", "total"]
-    assert notebook.cells[0].cell_type == "markdown"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +150,7 @@ def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, scor
         "test_x", "add", "It `adds` <b>.", "failed", score, 4.0, "sum <script> wrong", "Why?"
     )
     notebook = as_released(assignment, release)
-    show_grade(notebook, assignment, grade_of(result))
+    show(notebook, assignment, grade_of(result))
     cell = cell_of(notebook, "add")
     assert cell.outputs[1].data["text/plain"] == shown
     page = cell.outputs[0].data["text/html"]
@@ -186,27 +160,26 @@ def test_score_is_a_float_between_zero_and_the_maximum(assignment, release, scor
 
 def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release):
     grade = grade_of(status="refused", problem="Two different files.")
-    assert [part_score(grade, part) for part in assignment.parts] == [0.0, 0.0]
+    assert [part_score(grade.tests, part) for part in assignment.parts] == [0.0, 0.0]
     notebook = submitted_notebook(assignment, release, [])
-    show_grade(notebook, assignment, grade)
+    show(notebook, assignment, grade)
     assert "Not graded: Two different files." in notebook.cells[0].outputs[0].data["text/plain"]
 
 
-def test_reason_of_a_refusal_is_shown_once_in_each_part(assignment, release):
-    problem = "The file is not UTF-8."
-    notebook = submitted_notebook(assignment, release, [], problem)
-    show_grade(notebook, assignment, grade_of(status="refused", problem=problem))
-    for cell in notebook.cells[:1] + notebook.cells[-1:]:
-        assert cell.outputs[0].data["text/plain"].count(problem) == 1
-
-
 def test_recognised_mistake_is_named(assignment, release):
-    wrong = Result("test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?", "subtracts")
-    notebook = as_released(assignment, release)
-    titles = {"subtracts": "the second number is taken away"}
-    show_grade(
-        notebook, assignment, with_titles(grade_of(wrong), lambda _, mistake: titles[mistake])
+    wrong = Result(
+        "test_x",
+        "add",
+        "It adds.",
+        "failed",
+        0,
+        4.0,
+        "7",
+        "Why?",
+        "the_second_number_is_taken_away",
     )
+    notebook = as_released(assignment, release)
+    show(notebook, assignment, grade_of(wrong))
     cell = cell_of(notebook, "add")
     for kind in ("text/plain", "text/html"):
         assert "This looks familiar: the second number is taken away." in cell.outputs[0].data[kind]
@@ -225,24 +198,6 @@ def test_unwritten_code_is_told_from_wrong_code(message, mark):
     result = Result("test_x", "add", "It adds.", "failed", 0, 4.0, message)
     assert f"{mark} It adds." in repr(Message("Two numbers", (result,)))
     assert f">{mark} " in Message("Two numbers", (result,))._repr_html_()
-
-
-def test_one_cause_is_told_once():
-    cause = "`add` is not written yet (line 3)."
-    results = [
-        Result(f"test_{n}", "add", f"Title {n}.", "failed", 0, 1.0, cause, "Why?") for n in (1, 2)
-    ]
-    results.append(Result("test_3", "add", "Title 3.", "skipped", 0, 1.0, "This waits."))
-    assert repr(Message("Two numbers", tuple(results))).splitlines() == [
-        "Two numbers", "→ Why?", cause, "○ Title 1. (−1)", "○ Title 2. (−1)", "· Title 3.",
-    ]  # fmt: skip
-
-
-def test_notebook_of_format_3_is_shown(assignment, release):
-    old = in_format_3(release)
-    notebook = submitted_notebook(assignment, release, [SourceFile("adding.ipynb", old)])
-    assert "def add" in "".join(cell.source for cell in notebook.cells)
-    checked(notebook, assignment)
 
 
 def test_attached_pictures_are_kept(assignment, release):
@@ -367,7 +322,7 @@ def test_cell_that_was_stopped_is_named_to_the_student(assignment, release):
         )
     )
     notebook = submitted_notebook(assignment, release, [])
-    show_grade(notebook, assignment, grade)
+    show(notebook, assignment, grade)
     shown = [str(cell.outputs[0].data) for cell in notebook.cells if cell.get("outputs")]
     assert shown and all(stopped in each and BELOW_MAIN.partition("`")[0] in each for each in shown)
     assert not any("looks names up" in each for each in shown)

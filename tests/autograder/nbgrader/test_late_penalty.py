@@ -99,20 +99,3 @@ def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     with (room.folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
         ours = {row["student"]: float(row["final_score"]) for row in csv.DictReader(file)}
     assert ours == {student: score - minus for student, (score, minus) in penalties(room).items()}
-
-
-@pytest.mark.slow
-def test_unchanged_work_that_is_handed_in_again_is_no_later(room: Classroom):
-    stamp = room.folder / "submitted" / "ada" / TINY / "timestamp.txt"
-    stamp.write_text("2026-12-05 11:00:00.000000 UTC", "utf-8")
-    room.nbgrader("autograde", TINY, "--force")
-    assert penalties(room)["ada"] == (10.0, 2.0)
-
-
-@pytest.mark.slow
-def test_extension_removes_the_late_penalty(room: Classroom):
-    course = room.folder / "course.yml"
-    course.write_text(course.read_text("utf-8").replace("student: ben", "student: ada"), "utf-8")
-    room.nbgrader("autograde", TINY, "--force")
-    found: dict[str, float] = {student: minus for student, (_, minus) in penalties(room).items()}
-    assert (found["ada"], found["ben"]) == (0.0, 2.0)

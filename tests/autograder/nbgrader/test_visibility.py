@@ -13,7 +13,6 @@ from tests.autograder.nbgrader.classroom import TINY, Classroom, edited, tiny_cl
 VISIBLE = "2 and 3 together are 5."
 TITLE = "Any two whole numbers are added."
 SECRET = "was expected"
-SUBTRACTS = ("return a + b", "return a - b")
 
 
 def setting(room: Classroom, feedback: str, due: str) -> None:

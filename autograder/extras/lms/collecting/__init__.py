@@ -140,7 +140,7 @@ class Collecting:
             source, course, options, self._times, self._submitted, report
         )
 
-    def take(self, findings: Findings) -> None:
+    def receive(self, findings: Findings) -> None:
         """Store these submissions."""
         self._collection.take_all(findings)
 

@@ -10,9 +10,10 @@ from typing import Any
 from autograder.course.config import Assignment, Course
 from autograder.extras.lms.identity import Described, Id, anything
 from autograder.extras.lms.roster import TRUSTED_SITE, Roster, is_participant_word
-from autograder.gradebook.final_scores import as_record, differing, final_of, harmless, what_counts
+from autograder.gradebook.final_scores import as_record, differing, final_of, what_counts
 from autograder.gradebook.journal import grades_at
 from autograder.gradebook.lateness import Final, GradeKey
+from autograder.gradebook.table import harmless
 from autograder.gradebook.times import read_names, read_originals
 from autograder.gradebook.visibility import as_shown, final_as_shown
 from autograder.installation.extensions import extensions, load_extension

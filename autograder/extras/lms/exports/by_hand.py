@@ -9,7 +9,7 @@ from autograder.course.config import Assignment, Course
 from autograder.extras.lms.exports import ExportRequest
 from autograder.gradebook.final_scores import final_of
 from autograder.gradebook.lateness import GradeKey, rescored
-from autograder.nbgrader.decided_points import by_part
+from autograder.nbgrader.decided_points import by_part, part_score
 from autograder.records import Grade
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import counted, listed
@@ -135,13 +135,11 @@ def _ungraded(request: ExportRequest) -> list[str]:
 
 
 def _is_of(by_hand: HandGrading, grade: Grade, course: Course) -> bool:
-    from autograder.nbgrader.graded_notebook import part_score
-
     assignment = course.find(grade.assignment)
     if assignment is None:
         return False
     grade = by_part(grade, assignment)
-    parts = {part.name: part_score(grade, part) for part in assignment.parts}
+    parts = {part.name: part_score(grade.tests, part) for part in assignment.parts}
     parts |= dict.fromkeys((answer.name for answer in assignment.answers), 0.0)
     return all(
         abs(parts.get(name, 0) - given) < 1e-6 for name, (given, _) in by_hand.points.items()

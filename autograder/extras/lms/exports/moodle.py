@@ -11,7 +11,7 @@ from autograder.extras.lms.exports.filling import Filling, SheetRow, open_sheet
 from autograder.extras.lms.identity import Described, Id
 from autograder.extras.lms.roster import first_and_last, hidden_name, participant
 from autograder.extras.lms.sheet import Sheet
-from autograder.gradebook.final_scores import harmless
+from autograder.gradebook.table import harmless
 from autograder.records import Grade, RefusedError
 from autograder.text.names import shown
 from autograder.text.numbers import read_number

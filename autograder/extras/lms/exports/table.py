@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from autograder.course.config import Assignment, WrittenAnswer
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
-from autograder.gradebook.final_scores import csv_lines, final_of, harmless, number, points_of
+from autograder.gradebook.final_scores import final_of, number, points_of
 from autograder.gradebook.lateness import GradeKey
+from autograder.gradebook.table import csv_lines, harmless
 from autograder.text.names import shown
 from autograder.text.wording import counted_are, listed
 

@@ -31,25 +31,16 @@ import dask
 from distributed.diskutils import WorkSpace
 
 from autograder.course.config import Course, load_course
-from autograder.course.mistakes import load_mistakes
-from autograder.extras.cluster import bundle, cluster, cluster_worker
+from autograder.extras.cluster import cluster, cluster_worker
 from autograder.extras.cluster.bundle import Bundle
 from autograder.extras.cluster.cluster import Coordinator
 from autograder.extras.cluster.cluster_address import batch_cluster, connect
 from autograder.extras.cluster.cluster_worker import Graders
 from autograder.extras.cluster.grader_process import GraderDiedError, GraderProcess
 from autograder.gradebook.journal import Journal, Reading
-from autograder.records import (
-    CourseError,
-    Grade,
-    InfrastructureError,
-    RefusedError,
-    SourceFile,
-    Submission,
-)
+from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.run import grade_class
-from tests.autograder.sampling import UNSTEADY
 from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
 
@@ -115,11 +106,6 @@ def command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b"resource_tracker"
-
-
-def grader_processes(processes: set[int]) -> set[int]:
-    """Return those of `processes` that are graders and not forks of one; each begins a session."""
-    return {pid for pid in processes if GRADER_MODULE in command(pid) and os.getsid(pid) == pid}
 
 
 def left_behind(scratch: Path) -> list[Path]:
@@ -262,14 +248,6 @@ def test_chunks_hold_one_assignment_and_grow_to_32():
     assert sorted(student for chunk in play.chunks for student in chunk) == names_of(mixed)
 
 
-def test_worker_is_sent_no_more_than_it_has_room_for():
-    play = Play(students(500), "a", "b", graders=2)
-    assert [worker for worker, *_ in play.client.sent].count("a") == cluster.AHEAD * 2
-    play.end(0)
-    assert len(play.client.sent) == 2 * cluster.AHEAD * 2 + 1
-    assert play.client.sent[-1][0] == play.client.sent[0][0]
-
-
 def test_dead_worker_costs_its_chunk_one_repetition_and_arrived_grades_are_kept():
     play = Play(students(20), "a", "b")
     place = next(n for n, (worker, *_) in enumerate(play.client.sent) if worker == "a")
@@ -301,16 +279,6 @@ def test_submission_at_which_two_workers_died_is_named_and_innocent_ones_are_gra
     assert play.run.failed == {("s2", NAME): "the grader died twice."}
     play.grades += play.run.held()
     assert sorted(play.students) == ["s0", "s1", "s3", "s4", "s5"]
-
-
-def test_chunk_that_had_not_begun_is_not_blamed_for_a_death():
-    play = Play(students(2), "a")
-    for number in range(5):
-        play.kill(f"worker {number - 1}" if number else "a")
-        play.join(f"worker {number}")
-    assert play.chunks == [["s0", "s1"]] * 6
-    finish(play)
-    assert play.students == ["s0", "s1"] and play.run.failed == {}
 
 
 def test_worker_that_leaves_costs_nobody_a_repetition_alone():
@@ -351,21 +319,6 @@ def test_two_different_scores_of_one_submission_are_named_and_neither_counts(lat
         ("s0", NAME): "two graders gave it 1 and 0.5 points; neither counts."
     }
     assert play.grades == []
-
-
-def test_failed_submission_is_named_and_the_others_of_its_chunk_are_graded():
-    play = Play(students(2), "a")
-    play.begin(0)
-    play.event(worker="a", chunk=1, place=0, kind="failed", text="The sandbox died twice.")
-    play.grade(0, 1)
-    play.event(worker="a", chunk=1, ended=True)
-    assert play.run.failed == {("s0", NAME): "The sandbox died twice."} and play.students == ["s1"]
-
-
-def test_course_that_cannot_be_graded_ends_the_run():
-    play = Play(students(2), "a")
-    with pytest.raises(CourseError, match="does not pass"):
-        play.event(worker="a", chunk=1, place=0, kind="course", text="It does not pass.")
 
 
 def test_run_without_a_machine_that_can_grade_ends_with_the_reasons():
@@ -465,15 +418,6 @@ def test_damaged_course_and_other_suites_are_refused(course, tmp_path):
         replace(whole, suites={NAME: "0"}).unpack(tmp_path)
 
 
-def test_bundle_holds_what_graders_need_and_is_the_same_each_time(course, tmp_path):
-    whole = Bundle.of(Plan(course, 7, names=(NAME,)))
-    assert whole == Bundle.of(Plan(course, 7, names=(NAME,)))
-    plan = whole.unpack(tmp_path)
-    assert (plan.run_seed, plan.names, plan.course.root) == (7, (NAME,), tmp_path)
-    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert files == {"course.yml", "adding.py", "test_visible.py", "test_hidden.py", "mistakes.yml"}
-
-
 def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothing(
     course, tmp_path
 ):
@@ -567,11 +511,6 @@ def test_worker_says_that_it_is_ready_and_reports_each_grade(monkeypatch):
     assert len(room.started) == 1
 
 
-def test_worker_that_cannot_grade_says_why(monkeypatch):
-    (told,) = Room(monkeypatch, problem="It has torch 2.1 instead of 2.2.").worker.told
-    assert told["refused"] == "It has torch 2.1 instead of 2.2." and told["host"]
-
-
 @pytest.mark.parametrize(
     ("deaths", "found"), [(1, ("grade", "s1")), (2, ("failed", "the grader died twice."))]
 )
@@ -588,59 +527,7 @@ def test_worker_at_the_end_of_its_lifetime_begins_no_submission(monkeypatch):
     assert room.worker.told[1:] == [{"worker": "tls://a:1", "chunk": 1, "left": True}]
 
 
-def test_teardown_ends_every_grader_and_reports_nothing_more(monkeypatch):
-    room = Room(monkeypatch)
-    asyncio.run(room.plugin.teardown(room.worker))
-    assert room.worker.told[-1] == {"worker": "tls://a:1", "left": True}
-    assert all(each.closed for each in room.started)
-    with pytest.raises(InfrastructureError, match="ending"):
-        room.plugin.grade(submission("s0", ""))
-    assert all(each.closed for each in room.started)
-
-
 # -- a grader as a subprocess -----------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_killed_grader_is_noticed_and_leaves_nothing(course, tmp_path):
-    before = descendants(os.getpid())
-    grader = GraderProcess(Bundle.of(Plan(course, 7)), str(tmp_path))
-    (folder,) = tmp_path.iterdir()
-    assert folder.stat().st_mode & 0o077 == 0, "suites and mistakes are readable for the user alone"
-    kind, line = grader.grade(small_class(course)[0])
-    assert (kind, Grade.from_json(line).score) == ("grade", 10.0)
-    (process,) = grader_processes(started_since(before))
-    kill(process)
-    with pytest.raises(GraderDiedError):
-        grader.grade(small_class(course)[0])
-    assert wait_until(lambda: not started_since(before))
-    assert list(tmp_path.iterdir()) == []
-
-
-GRADER_OF_A_WORKER = """\
-import sys, time
-from pathlib import Path
-from autograder.course.config import load_course
-from autograder.extras.cluster.bundle import Bundle
-from autograder.extras.cluster.grader_process import GraderProcess
-from autograder.runs.pool import Plan
-
-grader = GraderProcess(Bundle.of(Plan(load_course(Path(sys.argv[1])), 7)), sys.argv[2])
-print("ready", flush=True)
-time.sleep(10**6)
-"""
-
-
-@pytest.mark.slow
-def test_grader_ends_and_removes_its_folder_when_the_other_end_is_gone(course, tmp_path):
-    program = [sys.executable, "-c", GRADER_OF_A_WORKER, str(course.root), str(tmp_path)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE) as worker:
-        assert worker.stdout.readline() == b"ready\n"
-        started = descendants(worker.pid)
-        assert len(grader_processes(started)) == 1
-        worker.kill()
-    assert wait_until(lambda: not living(started))
-    assert list(tmp_path.iterdir()) == []
 
 
 # -- whole clusters ---------------------------------------------------------------------------------------------
@@ -744,45 +631,7 @@ def test_slurm_is_sent_a_script_with_the_files_arguments(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("*.pem")), "the certificates of the run are removed"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
-def test_workers_that_slurm_starts_grade_and_end(course, tmp_path, monkeypatch):
-    before = set(map(int, filter(str.isdigit, os.listdir("/proc"))))
-    file = slurm(tmp_path, monkeypatch, start="yes")
-    lines = graded(Plan(course, 7), tmp_path / "grades", small_class(course), str(file))
-    assert [line["score"] for line in lines] == [10.0, 6.0, 7.0, 0.0, 0.0] * 2
-
-    def left() -> list[int]:
-        started = living_processes() - before
-        return [pid for pid in started if str(tmp_path).encode() in command(pid)]
-
-    assert wait_until(lambda: not left())
-
-
-def living_processes() -> set[int]:
-    return living(set(map(int, filter(str.isdigit, os.listdir("/proc")))))
-
-
 # -- the course itself -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not KILLS, reason="runs in `make cluster`")
-@pytest.mark.parametrize("name", [one.name for one in load_course(ROOT).assignments])
-def test_known_mistakes_have_the_same_grades_on_a_cluster(name, tmp_path, scratch):
-    course = load_course(ROOT)
-    assignment = course.assignment(name)
-    answers = {"solution": course.solution_file(assignment).read_text("utf-8")}
-    mistakes = load_mistakes(course, assignment)
-    answers |= {each.id: each.source for each in mistakes if each.id not in UNSTEADY}
-    submissions = [
-        Submission(student, name, (SourceFile(f"{assignment.stem}.py", text),))
-        for student, text in answers.items()
-    ]
-    plan = Plan(course, 7, jobs=2, names=(name,))
-    here = graded(plan, tmp_path / "here", submissions, None)
-    assert len(here) == len(answers)
-    assert graded(plan, tmp_path / "there", submissions, "local:2") == here
 
 
 # -- random kills, as many as CLUSTER_KILLS says: `make cluster` sets it -----------------------------------------------
@@ -915,14 +764,3 @@ class Nannies:
     def _start(self) -> subprocess.Popen[bytes]:
         return dask_program("worker", self.address, "--nthreads", "1", "--no-dashboard",
                             "--local-directory", str(self._scratch))  # fmt: skip
-
-
-def test_version_of_the_engine_includes_its_data_files(monkeypatch, tmp_path):
-    (tmp_path / "__init__.py").write_text("")
-    table = tmp_path / "calls.txt"
-    monkeypatch.setattr(bundle.autograder, "__file__", str(tmp_path / "__init__.py"))
-    found = set()
-    for text in ("read 0\n", "read 1\n"):
-        table.write_text(text)
-        found.add(bundle.versions()["autograder"])
-    assert len(found) == 2

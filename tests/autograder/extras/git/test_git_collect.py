@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,7 +12,6 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course, load_course
-from autograder.extras.git import environment
 from autograder.extras.git.collecting import GitReport, collect_from_git
 from autograder.extras.git.command import Limits
 from autograder.extras.git.repositories import Repository, read_repositories
@@ -26,7 +24,6 @@ from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
-from tests.autograder.extras.git.git_daemon import served
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,
@@ -140,28 +137,6 @@ def test_repository_that_cannot_be_read_stops_no_other(tmp_path: Path, gather: G
         f"repositories.csv: empty has handed in nothing at {empty.url}: there is no commit yet."
     ]
     assert f"gone: {gone.url} was not collected: git says: " in report.odd[0]
-
-
-def test_work_of_the_others_is_stored_while_a_server_is_silent(
-    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
-    stored: dict[int, set[str]] = {}
-
-    def see(done: int, _: int) -> None:
-        stored[done] = {file.parent.parent.name for file in tmp_path.glob("submitted/*/*/*.py")}
-        if done == 2:
-            server.close()
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        listed = [Repository("eve", f"git://127.0.0.1:{server.getsockname()[1]}/eve.git")]
-        for name in ("ada", "ben"):
-            one = make_repository(tmp_path, name, {"adding.py": answer(1)})
-            listed.append(Repository(name, one.url))
-        options = CollectOptions(tmp_path / "submitted")
-        report = collect_from_git(listed, course, options, "repositories.csv", see)
-    assert stored[2] == {"ada", "ben"}
-    assert (report.failed, sorted(report.students)) == (1, ["ada", "ben"])
 
 
 def test_address_with_a_password_is_not_told(tmp_path: Path, gather: Gather) -> None:
@@ -287,14 +262,6 @@ def test_unchanged_work_keeps_its_first_time(
     assert collected(tmp_path, "ada").submitted_at == "2026-11-05T10:00:00+00:00"
 
 
-def test_members_of_a_group_have_one_time_in_whatever_order(tmp_path: Path, gather: Gather) -> None:
-    shared = make_repository(tmp_path, "team", {"adding.py": answer(1)})
-    gather({"ada": shared, "ben": shared}, FIRST)
-    gather({"cy": shared, "ben": shared, "ada": shared}, FIRST + DAY)
-    times = {collected(tmp_path, name).submitted_at for name in ("ada", "ben", "cy")}
-    assert times == {"2026-11-02T10:00:00+00:00"}
-
-
 @pytest.mark.parametrize("by_git_first", [True, False])
 def test_work_from_git_and_from_a_folder_has_the_earlier_time(
     tmp_path: Path, course: Course, gather: Gather, by_git_first: bool
@@ -316,15 +283,6 @@ def test_work_from_git_and_from_a_folder_has_the_earlier_time(
     from_folder(times=tmp_path / "times.csv")
     gather({"ada": repository}, FIRST + DAY)
     assert collected(tmp_path, "ada").submitted_at == "2026-11-05T09:00:00+02:00"
-
-
-def test_commit_that_could_not_be_read_gives_no_early_time(tmp_path: Path, gather: Gather) -> None:
-    repository = make_repository(tmp_path, "ada")
-    repository.commit({f"{n:08d}": "x" for n in range(30)})
-    assert gather({"ada": repository}, FIRST, limits=Limits(files=20)).failed == 1
-    repository.commit({"adding.py": answer(1)})
-    gather({"ada": repository}, FIRST + 5 * DAY)
-    assert collected(tmp_path, "ada").submitted_at == "2026-11-07T10:00:00+00:00"
 
 
 def test_table_of_times_counts_more_than_what_was_seen_and_those_whom_it_lacks_are_named(
@@ -377,20 +335,6 @@ def test_forced_push_backwards_loses_no_attempt(
     assert {file.read_text("utf-8") for file in earlier} == {answer(1), answer(2)}
 
 
-@pytest.mark.slow
-def test_work_of_an_earlier_commit_in_a_new_one_is_a_new_hand_in(
-    tmp_path: Path, gather: Gather
-) -> None:
-    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
-    gather({"ada": repository}, FIRST)
-    repository.commit({"adding.py": answer(2)})
-    gather({"ada": repository}, FIRST + DAY)
-    repository.commit({"adding.py": answer(1)}, date=1_100_000_000)
-    gather({"ada": repository}, FIRST + 2 * DAY)
-    assert text_of(tmp_path, "ada") == answer(1)
-    assert collected(tmp_path, "ada").submitted_at == "2026-11-04T10:00:00+00:00"
-
-
 def test_tag_stands_for_the_hand_in(tmp_path: Path, gather: Gather) -> None:
     repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
     (note,) = gather({"ada": repository}, FIRST, branch="final").notes
@@ -413,31 +357,6 @@ def test_times_that_cannot_be_read_stop_the_command(tmp_path: Path, gather: Gath
 
 
 # ------------------------------------------------------------------ which files
-
-
-def test_released_files_that_nobody_touched_are_no_hand_in(
-    tmp_path: Path, course: Course, gather: Gather
-) -> None:
-    stub = "def add(a, b):\n    raise NotImplementedError\n"
-    released = course.stub_file(course.assignment(NAME))
-    released.parent.mkdir(parents=True, exist_ok=True)
-    released.write_text(stub, "utf-8")
-    begun = make_repository(
-        tmp_path, "ada", {f"assignments/{NAME}/adding.py": stub, "taking.py": "x = 1\n"}
-    )
-    gather({"ada": begun})
-    assert list(read_collected(tmp_path / "submitted")) == [("ada", "02_taking")]
-    gather({"ada": begun}, assignment=NAME)
-    assert ("ada", NAME) in read_collected(tmp_path / "submitted")
-
-
-def test_repository_without_work_is_refused_when_graded(
-    tmp_path: Path, course: Course, gather: Gather
-) -> None:
-    without = make_repository(tmp_path, "ada", {"README.md": "hello"})
-    report = gather({"ada": without}, assignment=NAME)
-    assert "nothing is there; a .py, an .ipynb or an archive is needed" in report.odd[0]
-    assert [bool(one.problem) for one in find_submissions(tmp_path / "submitted", course)] == [True]
 
 
 def test_files_are_fetched_alone_where_the_server_can(tmp_path: Path, gather: Gather) -> None:
@@ -469,18 +388,6 @@ def test_table_names_assignments_branches_and_folders(tmp_path: Path, course: Co
     table.write_text(rows, "utf-8")
     assert repositories(course, str(table)) == [
         Repository("ada", "https://forge.example/a.git", NAME, "main", "work")
-    ]
-
-
-def test_table_of_github_classroom_is_read(tmp_path: Path, course: Course) -> None:
-    table = tmp_path / "grades.csv"
-    table.write_text(
-        "assignment_name,github_username,roster_identifier,student_repository_name,student_repository_url\n"
-        "Adding,octo-ada,ada,adding-octo-ada,https://github.com/course/adding-octo-ada\n",
-        "utf-8",
-    )
-    assert repositories(course, str(table)) == [
-        Repository("ada", "https://github.com/course/adding-octo-ada")
     ]
 
 
@@ -582,28 +489,3 @@ def test_address_needs_a_place_for_the_student_and_a_roster(course: Course) -> N
 
 
 # ------------------------------------------------------------------ a server
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[str]:
-    """The address of a server of the repositories in `tmp_path / "served"`."""
-    (tmp_path / "served").mkdir()
-    with served(tmp_path / "served") as address:
-        yield address
-
-
-def test_repositories_of_a_server_are_collected(
-    tmp_path: Path, course: Course, daemon: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(environment, "PROTOCOLS", (*environment.PROTOCOLS, "git"))
-    students = {
-        name: make_repository(tmp_path / "served", name, {"adding.py": answer(1)})
-        for name in ("ada", "ben")
-    }
-    students["ben"].git("config", "uploadpack.allowFilter", "true")
-    listed = [Repository(name, f"{daemon}/{name}.git") for name in students]
-    options = CollectOptions(tmp_path / "submitted")
-    for fetched in (2, 0):
-        report = collect_from_git(listed, course, options, "repositories.csv", lambda *_: None)
-        assert (report.fetched, report.failed, report.odd) == (fetched, 0, [])
-    assert text_of(tmp_path, "ada") == text_of(tmp_path, "ben") == answer(1)

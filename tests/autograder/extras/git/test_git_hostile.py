@@ -28,12 +28,7 @@ from autograder.extras.lms.collecting import CollectOptions
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
 from autograder.submissions import find_submissions
-from tests.autograder.extras.git.hostile_objects import (
-    add_pack,
-    packed,
-    tree_with,
-    zeros_from_little,
-)
+from tests.autograder.extras.git.hostile_objects import add_pack, tree_with, zeros_from_little
 from tests.autograder.student_repositories import (
     LINK,
     NEEDS_GIT,
@@ -146,13 +141,6 @@ def settings(scene: Scene) -> Outcome:
     return Outcome()
 
 
-def file_system_monitor(scene: Scene) -> Outcome:
-    scene.repository.commit(WORK)
-    scene.repository.git("config", "core.fsmonitor", str(scene.trap))
-    scene.repository.git("config", "core.fsmonitorHookVersion", "2")
-    return Outcome()
-
-
 def alternates(scene: Scene) -> Outcome:
     scene.repository.commit(WORK)
     other = make_repository(scene.trap.parent, "alternate", {"other.py": "x = 1\n"})
@@ -196,10 +184,6 @@ def leads_to_the_private(scene: Scene, place: str) -> Outcome:
 
 def link_for_objects(scene: Scene) -> Outcome:
     return leads_to_the_private(scene, "objects")
-
-
-def link_for_refs(scene: Scene) -> Outcome:
-    return leads_to_the_private(scene, "refs")
 
 
 def link_for_the_repository(scene: Scene) -> Outcome:
@@ -249,19 +233,6 @@ def included_settings(scene: Scene) -> Outcome:
     return Outcome()
 
 
-def settings_among_the_work(scene: Scene) -> Outcome:
-    files = {
-        ".gitconfig": f"[core]\n\tfsmonitor = {scene.trap}\n[include]\n\tpath = further\n",
-        "further": f"[core]\n\thooksPath = {scene.trap.parent}\n",
-        ".mailmap": "a <b@c.example>\n",
-        "template/hooks/post-checkout": f"#!/bin/sh\n{scene.trap}\n",
-        "hooks/post-checkout": f"#!/bin/sh\n{scene.trap}\n",
-    }
-    scene.repository.commit({**WORK, **files})
-    scene.repository.git("config", "init.templateDir", "template")
-    return Outcome()
-
-
 def filters(scene: Scene) -> Outcome:
     for kind in ("smudge", "clean", "process"):
         scene.repository.git("config", f"filter.evil.{kind}", str(scene.trap))
@@ -286,14 +257,6 @@ def large_files_elsewhere(scene: Scene) -> Outcome:
     scene.repository.commit({**WORK, **files})
     scene.repository.git("config", "filter.lfs.process", "git-lfs filter-process")
     scene.repository.git("config", "filter.lfs.required", "true")
-    return Outcome()
-
-
-def submodules(scene: Scene) -> Outcome:
-    modules = '[submodule "x"]\n\tpath = x\n\turl = ssh://forge.invalid/x.git\n'
-    scene.repository.commit({**WORK, ".gitmodules": modules, "x": (SUBMODULE, "1" * 40)})
-    scene.repository.git("config", "submodule.x.update", f"!{scene.trap}")
-    scene.repository.git("config", "submodule.recurse", "true")
     return Outcome()
 
 
@@ -359,11 +322,6 @@ def link(scene: Scene) -> Outcome:
     return Outcome(problem="adding.py is a link, not a file; hand in the file itself.")
 
 
-def link_to_a_folder(scene: Scene) -> Outcome:
-    scene.repository.commit({NAME: (LINK, "/etc")})
-    return Outcome(problem="01_adding is a link; hand in the file itself.")
-
-
 def submodule_in_place_of_work(scene: Scene) -> Outcome:
     scene.repository.commit({NAME: (SUBMODULE, "1" * 40)})
     return Outcome(problem="01_adding is a submodule; hand in the file itself.")
@@ -393,11 +351,6 @@ def path_outside(scene: Scene) -> Outcome:
     return Outcome(failed="git says: ")
 
 
-def path_of_the_machine(scene: Scene) -> Outcome:
-    folder_called(scene, b"/tmp/evil")
-    return Outcome(failed="git says: ")
-
-
 def hidden_repository(scene: Scene) -> Outcome:
     folder_called(scene, b".git")
     return Outcome(failed="git says: ")
@@ -408,23 +361,9 @@ def name_that_writes_on_the_screen(scene: Scene) -> Outcome:
     return Outcome()
 
 
-def name_in_no_encoding(scene: Scene) -> Outcome:
-    folder_called(scene, b"\xff\xfe\xed\xa0\x80")
-    return Outcome()
-
-
 def name_too_long_for_a_disk(scene: Scene) -> Outcome:
     scene.repository.commit({f"{'a' * 3_000}.py": WORK["adding.py"]})
     return Outcome(assignment=NAME)
-
-
-def same_file_twice(scene: Scene) -> Outcome:
-    oid = scene.repository.git("hash-object", "-w", "--stdin", given="x = 1\n").strip()
-    entry = b"100644 adding.py\0" + bytes.fromhex(oid)
-    tree = packed("tree", entry + entry)
-    add_pack(scene.repository, [tree])
-    stand_at_tree(scene, tree.oid)
-    return Outcome(failed="git says: ")
 
 
 # ------------------------------------------------------------------ what could fill this machine
@@ -465,26 +404,11 @@ def large_file(scene: Scene) -> Outcome:
     return Outcome(failed="it sends more than 300000 bytes.")
 
 
-def large_file_in_place_of_work(scene: Scene) -> Outcome:
-    scene.repository.git("config", "uploadpack.allowFilter", "true")
-    scene.repository.commit({"adding.py": random.Random(1).randbytes(300_000).hex()})
-    return Outcome(failed="it sends more than 300000 bytes.")
-
-
 def large_file_from_little(scene: Scene) -> Outcome:
     base, large = zeros_from_little(LARGE)
     tree = tree_with("100644", b"data.csv", large.oid)
     add_pack(scene.repository, [base, large, tree])
     stand_at_tree(scene, tree.oid)
-    return Outcome(failed="reading it takes more than 400 MB of memory.")
-
-
-def large_message(scene: Scene) -> Outcome:
-    first = scene.repository.commit(WORK)
-    header = scene.repository.git("cat-file", "commit", first).encode()
-    commit = packed("commit", header + bytes(1) * LARGE)
-    add_pack(scene.repository, [commit])
-    scene.repository.move("main", commit.oid)
     return Outcome(failed="reading it takes more than 400 MB of memory.")
 
 
@@ -501,22 +425,6 @@ def tag_of_a_file(scene: Scene) -> Outcome:
     oid = scene.repository.git("hash-object", "-w", "--stdin", given="x").strip()
     scene.repository.git("update-ref", "refs/tags/final", oid)
     return Outcome(failed="refs/tags/final is no commit.", branch="final")
-
-
-def tags_of_tags(scene: Scene) -> Outcome:
-    named = scene.repository.commit(WORK)
-    kind = "commit"
-    tags = []
-    for _ in range(5_000):
-        text = (
-            f"object {named}\ntype {kind}\ntag final\ntagger Eve <eve@school.example> 1 +0000\n\n"
-        )
-        tags.append(packed("tag", text.encode()))
-        named = tags[-1].oid
-        kind = "tag"
-    add_pack(scene.repository, tags)
-    scene.repository.git("update-ref", "refs/tags/final", named)
-    return Outcome(failed="it sends more than 300000 bytes.", branch="final")
 
 
 # ------------------------------------------------------------------ what could delay the others
@@ -539,30 +447,6 @@ def silent_server(scene: Scene) -> Outcome:
     )
 
 
-def slow_server(scene: Scene) -> Outcome:
-    server = listener(scene)
-    stopped = threading.Event()
-    scene.ending.callback(stopped.set)
-
-    def drip() -> None:
-        connection, _ = server.accept()
-        with connection:
-            connection.sendall(b"fff0")  # a line of 65,520 bytes follows
-            while not stopped.wait(0.05):
-                try:
-                    connection.sendall(b"x")
-                except OSError:
-                    return
-
-    threading.Thread(target=drip, daemon=True).start()
-    limits = Limits(bytes=300_000, files=1_000, seconds=4, at_once=2)
-    return Outcome(
-        failed="it was not read within 4 seconds.",
-        address=f"git://127.0.0.1:{server.getsockname()[1]}/eve.git",
-        limits=limits,
-    )
-
-
 ONE_OF_A_KIND = [
     hooks,
     redirection,
@@ -574,19 +458,18 @@ ONE_OF_A_KIND = [
     inflated,
 ]
 LOCAL = [
-    *(link_for_objects, link_for_refs, link_for_the_repository, file_that_names_a_folder),
+    *(link_for_objects, link_for_the_repository, file_that_names_a_folder),
     *(another_repository_s_tree, settings_that_others_write, folder_above_that_others_write),
     alternates,
 ]
 FURTHER = [
-    *(settings, file_system_monitor, included_settings, settings_among_the_work),
-    *(filters, large_files_elsewhere, submodules, submodule_with_a_command),
+    *(settings, included_settings),
+    *(filters, large_files_elsewhere, submodule_with_a_command),
     *(question_for_a_password, protocol_of_a_program),
-    *(link_to_a_folder, submodule_in_place_of_work, path_of_the_machine, hidden_repository),
-    *(name_that_writes_on_the_screen, name_in_no_encoding, name_too_long_for_a_disk),
-    *(same_file_twice, large_file_from_little, many_files, tree_without_end, large_file),
-    *(large_file_in_place_of_work, large_message, many_branches, tag_of_a_file, tags_of_tags),
-    slow_server,
+    *(submodule_in_place_of_work, hidden_repository),
+    *(name_that_writes_on_the_screen, name_too_long_for_a_disk),
+    *(large_file_from_little, many_files, tree_without_end, large_file),
+    *(many_branches, tag_of_a_file),
     silent_server,
 ]
 

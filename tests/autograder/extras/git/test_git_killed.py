@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import autograder
-from autograder.text.files import remove_drafts
 from tests.autograder.killing import killed_at, random_points
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.student_repositories import (
@@ -140,27 +136,7 @@ def test_collect_killed_at_random_points(classroom: Classroom, points: int) -> N
 
 
 @pytest.mark.slow
-def test_grade_killed_at_random_points(classroom: Classroom) -> None:
-    killed_at(NEVER, classroom.collect)
-    check_killed(classroom, classroom.grade, classroom.graded, POINTS)
-
-
-@pytest.mark.slow
 def test_return_killed_at_random_points(classroom: Classroom) -> None:
     killed_at(NEVER, classroom.collect)
     killed_at(NEVER, classroom.grade)
     check_killed(classroom, classroom.give_back, classroom.given_back, POINTS)
-
-
-def test_drafts_of_processes_that_are_gone_are_removed(tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    left = tmp_path / f"inside/.table.csv.{ended.pid}"
-    kept = [tmp_path / f".table.csv.{os.getpid()}", tmp_path / ".hidden", tmp_path / "table.csv.1"]
-    kept.append(tmp_path / f".notes.{ended.pid}")  # a person's own, which no draft is called
-    left.parent.mkdir()
-    for file in (left, *kept):
-        file.touch()
-    remove_drafts(tmp_path)
-    assert not left.exists()
-    assert all(file.exists() for file in kept)

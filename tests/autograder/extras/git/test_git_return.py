@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,10 +16,9 @@ import autograder
 from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.extras.git.returning import Returned
-from autograder.feedback.html import StudentPages
 from autograder.feedback.markdown import as_markdown, escaped
 from autograder.feedback.pages import feedback_path
-from autograder.feedback.pictures import Picture, keep_pictures, picture_file
+from autograder.feedback.record import PageRecords
 from autograder.gradebook.final_scores import what_counts
 from autograder.gradebook.journal import Journal, grades_at
 from autograder.records import Grade, RefusedError, TestResult
@@ -40,7 +38,6 @@ pytestmark = NEEDS_GIT
 
 NAME = "01_adding"
 FUTURE, PAST = "2999-01-01 12:00", "2020-01-01 12:00"
-PNG = b"\x89PNG\r\n\x1a\n and the rest"
 HOSTILE = "<script>alert(1)</script> [click](https://evil.example) ![x](//evil.example/x.png) @everyone #1 `a` | b"
 WORK = {"adding.py": "def add(a, b):\n    return a - b\n"}
 
@@ -145,27 +142,6 @@ def test_feedback_shows_what_students_may_see_at_the_time(
         assert "add(4, 5) is -1." in students["ada"].show("feedback", f"{NAME}/{file}")
 
 
-def test_pictures_are_files_beside_the_page(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
-) -> None:
-    file = picture_file(tmp_path / "grades", course, grade_of("ada"))
-    assert file is not None
-    picture = Picture("add", "A row", "It *climbs*.", base64.b64encode(PNG).decode())
-    keep_pictures(
-        file, [picture, Picture("add", "Text", "No.", base64.b64encode(b"<svg/>").decode())]
-    )
-    table = tmp_path / "repositories.csv"
-    table.write_text(f"student,url,assignment\nada,{students['ada'].url},{NAME}\n", "utf-8")
-    give(tmp_path, course)
-    files = ["README.md", "feedback.html", "pictures/part-1-1.png"]
-    assert students["ada"].names("feedback") == files
-    page = students["ada"].show("feedback", "README.md")
-    assert "![A row](pictures/part-1-1.png)" in page and "No picture yet of Text" in page
-    assert students["ada"].git("cat-file", "-s", "feedback:pictures/part-1-1.png").strip() == str(
-        len(PNG)
-    )
-
-
 def test_branch_of_somebody_else_is_left_alone(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]
 ) -> None:
@@ -202,19 +178,6 @@ def test_feedback_comes_into_a_repository_of_sha256(
     assert (again.unchanged, again.problems) == (["ada", "ben"], [])
 
 
-@pytest.mark.slow
-def test_commit_on_top_of_the_feedback_is_not_lost(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
-) -> None:
-    give(tmp_path, course)
-    tree = students["ada"].git("rev-parse", "feedback^{tree}").strip()
-    forged = ("-c", "user.name=Autograder", "-c", "user.email=feedback@autograder.invalid")
-    words = ("commit-tree", "-p", "feedback", "-m", "an answer", tree)
-    answer = students["ada"].git(*forged, *words).strip()
-    students["ada"].move("feedback", answer)
-    assert len(give(tmp_path, course).problems) == 1 and students["ada"].head("feedback") == answer
-
-
 def test_repository_that_cannot_be_written_stops_no_other(
     tmp_path: Path, course: Course, students: dict[str, StudentRepository]
 ) -> None:
@@ -223,27 +186,6 @@ def test_repository_that_cannot_be_written_stops_no_other(
     assert returned.pushed == ["ben"]
     assert f"ada: file://{tmp_path}/gone.git got no feedback" in returned.problems[0]
     assert not list((tmp_path / "grades/return").glob("*.git"))
-
-
-@pytest.mark.slow
-def test_group_gets_the_feedback_of_each_member_in_its_repository(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
-) -> None:
-    write_table(tmp_path, {"ada": students["ada"], "ben": students["ada"]})
-    give(tmp_path, course)
-    pages = [name for name in students["ada"].names("feedback") if name.endswith("README.md")]
-    assert pages == ["README.md", f"ada/{NAME}/README.md", f"ben/{NAME}/README.md"]
-
-
-@pytest.mark.slow
-def test_student_of_the_roster_is_found_by_the_account(
-    tmp_path: Path, course: Course, students: dict[str, StudentRepository]
-) -> None:
-    (tmp_path / "roster.csv").write_text(
-        "student,name,github_username\nada,Ada Lovelace,octo-ada\n", "utf-8"
-    )
-    write_table(tmp_path, {"octo-ada": students["ada"]})
-    assert give(tmp_path, course, roster=tmp_path / "roster.csv").pushed == ["octo-ada"]
 
 
 def test_command_line(
@@ -321,8 +263,7 @@ class Rendered(HTMLParser):
 
 def page_of(folder: Path, course: Course, grade: Grade) -> str:
     effective = what_counts(folder, course, [grade])
-    values = StudentPages(folder, course).values(effective.grades[0], effective.finals)
-    return as_markdown(values).text
+    return as_markdown(PageRecords(folder, course).page(effective.grades[0], effective)).text
 
 
 @pytest.mark.parametrize(
@@ -370,21 +311,3 @@ def test_neighbours_of_any_kind_are_only_text(pieces: list[str]) -> None:
     page = Rendered(escaped("".join(pieces)))
     assert set(page.tags) <= {"p", "code"} and page.targets == []
     assert not any(mark in page.text for mark in ("@a", "#1"))
-
-
-@given(st.text(alphabet="ab1.-+*_`<>[]()#!|~&$^=@:/\\'\"{} \t\n\u202e\u0000", max_size=60))
-@settings(max_examples=100, deadline=None)
-def test_line_of_any_signs_is_only_text(text: str) -> None:
-    page = Rendered(escaped(text))
-    assert set(page.tags) <= {"p", "code"} and page.targets == []
-    assert not any(mark in page.text for mark in ("://", "www.", "@", "[["))
-    shown = "".join(page.text.split()) + "".join(page.code.split())
-    assert sorted(shown.replace("`", "")) == sorted(
-        "".join("�" if c in "\u202e\u0000" else c for c in text if not c.isspace() and c != "`")
-    )
-
-
-def test_names_in_messages_are_code() -> None:
-    page = Rendered(escaped("`adding.add` returned 3, see www.example.com or ada@school.example."))
-    assert page.code == "adding.addwww.example.comada@school.example."
-    assert page.text.split() == ["returned", "3,", "see", "or"]

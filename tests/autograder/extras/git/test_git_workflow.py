@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,6 @@ from tests.autograder.student_folder import RIGHT
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,
-    git,
     make_repository,
     write_table,
 )
@@ -66,26 +62,6 @@ def test_workflow_of_github_runs_one_at_a_time_and_more_often_when_something_is_
     }
 
 
-def test_workflow_of_gitlab_grades_on_a_schedule_only() -> None:
-    jobs = yaml.safe_load(filled(CI["gitlab-course"][".gitlab-ci.yml"]))
-    assert [rule["if"] for rule in jobs["grade"]["rules"]] == [
-        '$CI_PIPELINE_SOURCE == "schedule"',
-        '$CI_PIPELINE_SOURCE == "web"',
-    ]
-    assert jobs["grade"]["resource_group"] == "grade"
-    assert jobs["grade"]["script"][-1] == f"sh {SCRIPT}"
-    assert "autograder audit --unsafe" in jobs["check"]["script"]
-
-
-@pytest.mark.slow
-def test_workflow_that_is_there_already_is_kept(course: Path) -> None:
-    new(course, "02_mean", ci="github")
-    before = (course / ".github/workflows/course.yml").stat().st_mtime_ns
-    new(course, "03_sum_up", ci="github-course")
-    assert (course / ".github/workflows/course.yml").stat().st_mtime_ns == before
-    assert (course / SCRIPT).is_file()
-
-
 @pytest.mark.parametrize("site", ["github-course", "gitlab-course"])
 def test_students_get_no_workflow_with_a_secret(site: str) -> None:
     (students,) = (template for place, template in CI[site].items() if "students" in place)
@@ -107,26 +83,6 @@ def test_script_uses_only_commands_and_options_that_exist() -> None:
         assert all(word in said for word in command[2:] if word.startswith("--"))
 
 
-def run_script(course: Path, checkout: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "HOME": str(checkout.parent),
-        "CLASS": str(checkout),
-        "AUTOGRADER_KEY": "k" * 32,
-        "OMP_NUM_THREADS": "1",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        **variables,
-    }
-    return subprocess.run(
-        ["sh", SCRIPT], cwd=course, env=environment, capture_output=True, text=True
-    )
-
-
-def checkout_of(journal: StudentRepository, folder: Path) -> Path:
-    git("clone", "--quiet", "--branch=journal", journal.url, folder.name, folder=folder.parent)
-    return folder
-
-
 @pytest.fixture
 def forge(tmp_path: Path) -> dict[str, StudentRepository]:
     """The repositories of two students, of the course's journal with their table, and one that is not there."""
@@ -140,21 +96,3 @@ def forge(tmp_path: Path) -> dict[str, StudentRepository]:
         {"repositories.csv": (tmp_path / "repositories.csv").read_text("utf-8")}, branch="journal"
     )
     return {**students, "journal": journal}
-
-
-def test_script_ends_well_before_anybody_has_handed_in(
-    tmp_path: Path, course: Path, forge: dict[str, StudentRepository]
-) -> None:
-    (course / SCRIPT).parent.mkdir()
-    (course / SCRIPT).write_text(filled("grade_class.sh"), "utf-8")
-    forge["ada"].git("update-ref", "-d", "refs/heads/main")
-    done = run_script(
-        course,
-        checkout_of(forge["journal"], tmp_path / "class"),
-        FORGE_TOKEN="t" * 8,
-        FORGE_HOST="f.example",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Nobody has handed in anything yet." in done.stdout
-    assert "tttttttt" not in done.stdout + done.stderr
-    assert not list(tmp_path.rglob(".netrc"))

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-import stat
-import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course
-from autograder.extras.lms.collecting import gradescope
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.exports import ExportRequest, export
 from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
 from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
-from autograder.text.names import graded_name, submission_folder
+from autograder.text.names import graded_name
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
     CANVAS_SHEET,
     GRADESCOPE,
-    METADATA,
     MOODLE,
     MOODLE_SHEET,
     NAME,
@@ -165,12 +159,6 @@ def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, 
     assert refused["109"] == f"{none} typed_link.html."
 
 
-def test_canvas_download_with_only_typed_texts_is_recognised(packed, gather, tmp_path):
-    texts = {name: text for name, text in TYPED.items() if name.endswith(".html")}
-    gather(packed("submissions.zip", texts), assignment=NAME)
-    assert len(known(tmp_path / "submitted")) == 6
-
-
 # ------------------------------------------------------------------ Moodle
 
 
@@ -228,38 +216,6 @@ def test_gradescope_export_is_collected(packed, gather, tmp_path):
     ]
 
 
-def test_gradescope_record_has_times_and_attempts(packed, gather, tmp_path):
-    gather(packed("assignment_5_export.zip", GRADESCOPE))
-    facts = known(tmp_path / "submitted")
-    assert (facts["00123"].submitted_at, facts["00123"].attempt) == ("2026-03-20T23:58:00-07:00", 2)
-    second = facts["submission_2"]
-    assert (second.submitted_at, second.attempt) == ("2026-03-21T06:00:00+00:00", None)
-    assert facts["124"].submitted_at == "2026-03-21T07:00:00+00:00"
-    assert facts["submission_99"].submitted_at is None
-    assert facts["grace@example.org"].moment == facts["00123"].moment
-
-
-RUBY = """\
-submission_1: !ruby/hash:ActiveSupport::HashWithIndifferentAccess
-  :submitters:
-  - !ruby/object:Submitter
-    :name: Ada Lovelace
-    :sid: !ruby/symbol '00123'
-  :created_at: !ruby/object:ActiveSupport::TimeWithZone
-    utc: &1 2026-03-21 06:58:00.123456000 Z
-    time: *1
-  :results: !ruby/object:Results {tests: !ruby/array:Tests [1]}
-"""
-
-
-def test_gradescope_metadata_with_tags_of_ruby_is_read(packed, gather, tmp_path):
-    files = {"submission_metadata.yml": RUBY, "submission_1/adding.py": "x"}
-    report = gather(packed("assignment_5_export.zip", files))
-    assert (report.odd, dict(report.counts)) == ([], {"new": 1})
-    facts = known(tmp_path / "submitted")["00123"]
-    assert (facts.name, facts.submitted_at) == ("Ada Lovelace", "2026-03-21T06:58:00+00:00")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -278,28 +234,6 @@ def test_invalid_gradescope_metadata_is_reported(packed, gather, text):
     (problem,) = report.odd
     assert "submission_metadata.yml in" in problem and not report.counts
     assert not Path("pwned").exists()
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["submission_1: 5\n", "submission_1: {':submitters': 3}\n", "5: {}\n", "a: 2026-99-99\n"],
-)
-def test_unexpected_gradescope_metadata_does_not_stop_the_collection(packed, gather, text):
-    files = {"submission_metadata.yml": text, "submission_1/adding.py": "x"}
-    report = gather(packed("export.zip", files))
-    assert report.odd or report.notes or report.counts
-
-
-def test_large_gradescope_metadata_is_read(packed, gather, monkeypatch):
-    """With the output of every test, the file is larger than a submission may be."""
-    long = METADATA + "# " + "x" * (5 << 20) + "\n"
-    archive = packed(
-        "export.zip", {**GRADESCOPE, "assignment_5_export/submission_metadata.yml": long}
-    )
-    assert gather(archive).counts["new"] == 5
-    assert gather(unpacked(archive)).counts["unchanged"] == 5
-    monkeypatch.setattr(gradescope, "METADATA_BYTES", 5 << 20)
-    assert "larger than 5 MB" in gather(archive).odd[0]
 
 
 # ------------------------------------------------------------------ Brightspace and Blackboard
@@ -335,39 +269,6 @@ def test_latest_attempt_of_brightspace_and_blackboard_is_collected(
     assert "Ada Lovelace has 2 attempts; the one of 2026-11-28" in report.notes[0]
 
 
-def test_blackboard_logins_with_underscores_are_not_mixed(packed, gather, tmp_path):
-    files = {
-        "Adding_x_y_attempt_2026-11-27-23-58-10_adding.py": "x_y\n",
-        "Adding_y_attempt_2026-11-27-23-58-10_adding.py": "y\n",
-    }
-    report = gather(packed("adding.zip", files), assignment=NAME)
-    assert tree(tmp_path / "submitted") == {}
-    assert len(report.odd) == 2 and all("Blackboard's text with" in odd for odd in report.odd)
-    files["Adding_ada_1_attempt_2026-11-27-23-58-10.txt"] = "Name: Ada Lovelace (ada_1)\n"
-    files["Adding_ada_1_attempt_2026-11-27-23-58-10_adding.py"] = "ada_1\n"
-    gather(packed("adding.zip", files), assignment=NAME)
-    texts = {f"{login}/{NAME}/adding.py": f"{login}\n" for login in ("ada_1", "x_y", "y")}
-    assert tree(tmp_path / "submitted") == texts
-
-
-@pytest.mark.parametrize(
-    "earlier, later",
-    [
-        ({"lovelaceada_1_90_adding.py": "x\n"}, {"lovelaceada_1_100_adding-1.py": "y\n"}),
-        (
-            {"Adding_ada_attempt_2026-11-27-23-58-10_adding.py": "x\n"},
-            {"Adding_ada_attempt_2026-11-28-00-03-10_adding.py": "y\n"},
-        ),
-    ],
-)
-def test_order_of_archives_does_not_matter(packed, gather, tmp_path, earlier, later):
-    archives = [packed("b.zip", earlier), packed("a.zip", later)]
-    gather(*archives, assignment=NAME)
-    assert tree(tmp_path / "submitted").popitem()[1] == "y\n"
-    report = gather(*reversed(archives), assignment=NAME)
-    assert report.counts == {"unchanged": 1, "older": 1}
-
-
 def test_moodle_archives_are_ordered_by_the_times_of_their_files(tmp_path, gather):
     for name, day in (("a.zip", 28), ("b.zip", 27)):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
@@ -381,19 +282,6 @@ def test_moodle_archives_are_ordered_by_the_times_of_their_files(tmp_path, gathe
 
 
 # ------------------------------------------------------------------ folders, and all sources alike
-
-
-@pytest.mark.parametrize(
-    "files, name", [(CANVAS, "adding"), (MOODLE, "moodle"), (GRADESCOPE, "export")]
-)
-def test_unpacked_downloads_give_the_same_result(packed, gather, tmp_path, files, name):
-    archive = packed(f"{name}.zip", files)
-    first = gather(archive)
-    before = tree(tmp_path / "submitted")
-    again = gather(unpacked(archive))
-    assert tree(tmp_path / "submitted") == before
-    assert again.counts == {"unchanged": first.counts["new"]}
-    assert len(again.odd) == len(first.odd)
 
 
 PLAIN = {
@@ -420,48 +308,6 @@ def test_plain_folders_and_archives_are_collected(packed, gather, tmp_path):
     ]
     assert gather(unpacked(archive) / "class").counts == {"unchanged": 4}
     assert gather(tmp_path / "submitted").counts == {"unchanged": 4}
-
-
-def test_student_folders_that_are_empty_or_begin_with_a_dot_are_listed(packed, gather, tmp_path):
-    more = {"class/.ada/01_adding/adding.py": "x\n", "class/ben/": b"", "class/.git/config": "x"}
-    report = gather(packed("class.zip", {**PLAIN, **more}))
-    problems = [sentence.removeprefix("class.zip: ") for sentence in report.odd]
-    assert problems[0] == (
-        ".ada: The name of the folder .ada begins with a dot, like those of programs. "
-        "Rename it if it is a student's, otherwise remove it."
-    )
-    assert problems[1] == "ben: Nothing in the folder ben can be graded: it is empty."
-    assert len(problems) == 3 and report.counts == {"new": 4}
-
-
-def test_moodle_folder_that_begins_with_a_dot_is_collected_but_none_inside_of_it(
-    packed, gather, tmp_path
-):
-    mine = "..dots_17_assignsubmission_file"
-    inside = {f"{mine}/{n}/adding.py": "noise\n" for n in (".env/lib", ".git", ".x")}
-    files = {f"{mine}/adding.py": "x\n", "._noise_18_assignsubmission_file": "noise", **inside}
-    gather(packed("adding.zip", {**MOODLE, **files}))
-    facts = known(tmp_path / "submitted")
-    assert facts["17"].name == "..dots" and "18" not in facts
-    assert tree(tmp_path / "submitted" / "17") == {f"{NAME}/adding.py": "x\n"}
-
-
-def test_single_file_and_folder_of_files_are_collected(gather, tmp_path):
-    week = tmp_path / "week1"
-    week.mkdir()
-    (week / "ada.py").write_text("ada = 1\n")
-    (week / "grace.py").write_text("grace = 1\n")
-    assert gather(week, assignment=NAME).summary == "2 submissions of 2 students: 2 new."
-    assert "Pass --assignment" in gather(week).odd[0]
-    assert gather(week / "ada.py", assignment=NAME).counts == {"unchanged": 1}
-
-
-def test_grading_uses_the_collected_student_names(packed, gather, course, tmp_path):
-    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE, PLAIN)):
-        gather(packed(f"{number}.zip", files))
-    found = {(s.student, s.assignment) for s in find_submissions(tmp_path / "submitted", course)}
-    assert found == set(read_collected(tmp_path / "submitted"))
-    assert len(found) == 6 + 7 + 5 + 4
 
 
 @pytest.mark.parametrize(
@@ -509,21 +355,6 @@ def test_later_submission_replaces_the_earlier_one_which_is_kept(packed, gather,
     assert known(tmp_path / "submitted")["ada"].submitted_at == "2026-03-03T10:00:00+00:00"
 
 
-def test_earlier_submission_collected_later_changes_nothing(packed, gather, tmp_path):
-    tuesday = packed("tuesday.zip", stamped("2026-03-03 10:00:00 Z", "tuesday\n"))
-    report = gather(tuesday, packed("monday.zip", stamped("2026-03-02 10:00:00 Z", "monday\n")))
-    assert report.counts == {"new": 1, "older": 1}
-    assert "handed in later; it stays" in report.notes[0]
-    assert tree(tmp_path / "submitted") == {f"ada/{NAME}/adding.py": "tuesday\n"}
-    assert known(tmp_path / "submitted")["ada"].source == "tuesday.zip"
-
-
-def test_later_notebook_replaces_an_earlier_file(packed, gather, tmp_path):
-    gather(packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    gather(packed("2.zip", {"lovelaceada_1001_2_adding.ipynb": "{}\n"}))
-    assert list((tmp_path / "submitted" / "1001" / NAME).iterdir())[0].name == "adding.ipynb"
-
-
 def test_files_changed_by_hand_are_kept(packed, gather, tmp_path):
     archive = packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"})
     gather(archive)
@@ -534,23 +365,6 @@ def test_files_changed_by_hand_are_kept(packed, gather, tmp_path):
     assert report.counts == {"changed by hand": 1} and "`--replace`" in report.odd[0]
     assert gather(archive, replace=True).counts == {"replaced": 1}
     assert sorted(tree(tmp_path / "submitted").values()) == ["mended\n", "x\n"]
-
-
-def test_existing_files_are_not_overwritten(packed, gather, tmp_path):
-    file = tmp_path / "submitted" / "1001" / NAME / "adding.py"
-    file.parent.mkdir(parents=True)
-    file.write_text("from elsewhere\n")
-    report = gather(packed("1.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    assert file.read_text() == "from elsewhere\n" and report.odd
-
-
-def test_collecting_twice_changes_nothing(packed, gather, tmp_path):
-    archive = packed("1.zip", CANVAS)
-    record = tmp_path / "submitted" / "collected.json"
-    gather(archive)
-    before = record.read_bytes(), tree(tmp_path / "submitted")
-    assert gather(archive).counts == {"unchanged": 6}
-    assert (record.read_bytes(), tree(tmp_path / "submitted")) == before
 
 
 # ------------------------------------------------------------------ work that cannot be used
@@ -583,20 +397,6 @@ def test_grade_gives_the_reason_that_collect_saw(packed, gather, course, tmp_pat
     assert problems_of(tmp_path / "submitted", course)["ada"] is None
 
 
-def test_student_with_only_unusable_files_is_refused_and_not_missing(
-    packed, gather, course, tmp_path
-):
-    rest = {name: text for name, text in CANVAS.items() if name.endswith((".pdf", ".html"))}
-    gather(packed("adding.zip", {**rest, "hopperada_1009_9_adding.py": b"0" * (5 << 20)}))
-    none = "No file adding.py or adding.ipynb was handed in; there is only"
-    larger = "adding.py is larger than 4 MB."
-    assert problems_of(tmp_path / "submitted", course) == {
-        "1005": f"{none} essay.pdf.",
-        "1006": f"{none} text.html.",
-        "1009": larger,
-    }
-
-
 def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
     unusable = packed("adding-2.zip", {"lovelaceada_1001_2_essay.pdf": "%PDF"})
@@ -605,15 +405,6 @@ def test_unusable_files_do_not_replace_usable_ones(packed, gather, tmp_path):
     gather(packed("adding-3.zip", {"turingalan_1003_3_essay.pdf": "%PDF"}), assignment=NAME)
     usable = packed("adding-4.zip", {"turingalan_1003_4_adding.py": "y\n"})
     assert gather(usable).counts == {"replaced": 1}
-
-
-def test_only_file_names_in_canvas_format_are_students(packed, gather, tmp_path):
-    files = {"lovelaceada_1001_1_adding.py": "x\n", "li_LATE_1007_question_9_99_adding.py": "x\n"}
-    report = gather(packed("submissions.zip", files))
-    assert set(known(tmp_path / "submitted")) == {"1001"}
-    assert report.odd == [
-        "submissions.zip: li_LATE_1007_question_9_99_adding.py is not named like a file from Canvas."
-    ]
 
 
 # ------------------------------------------------------------------ and back again
@@ -697,71 +488,6 @@ def test_archive_paths_cannot_escape_the_folder(packed, gather, tmp_path):
     assert report.odd
     assert all(file.endswith(f"/{NAME}/adding.py") for file in tree(tmp_path / "submitted"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["submissions.zip", "submitted"]
-
-
-def test_links_are_not_followed(packed, gather, tmp_path):
-    (tmp_path / "secret").write_text("secret")
-    folder = tmp_path / "Ada_1_assignsubmission_file"
-    folder.mkdir()
-    (folder / "adding.py").symlink_to(tmp_path / "secret")
-    parent = tmp_path / "moodle"
-    parent.mkdir()
-    folder.rename(parent / folder.name)
-    report = gather(parent)
-    assert "adding.py is a link." in report.odd[0] and not tree(tmp_path / "submitted")
-
-    archive = tmp_path / "links.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        link = zipfile.ZipInfo("lovelaceada_1001_1_adding.py")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        file.writestr(link, str(tmp_path / "secret"))
-        file.writestr("hoppergrace_1002_2_adding.py", "x\n")
-    gather(archive)
-    assert tree(tmp_path / "submitted") == {f"1002/{NAME}/adding.py": "x\n"}
-
-
-def test_archive_bombs_are_refused_and_the_others_are_collected(packed, gather, tmp_path):
-    files = {
-        "lovelaceada_1001_1_adding.py": b"0" * (64 << 20),
-        "hoppergrace_1002_2_adding.py": "x\n",
-    }
-    report = gather(packed("submissions.zip", files))
-    assert tree(tmp_path / "submitted") == {
-        f"1001/{NAME}/NOT_COLLECTED.txt": "adding.py is larger than 4 MB.\n",
-        f"1002/{NAME}/adding.py": "x\n",
-    }
-    assert report.odd == ["submissions.zip: lovelaceada: adding.py is larger than 4 MB."]
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"PK\x03\x04", b"not an archive", b"\x1f\x8b\x08" + b"\0" * 40]
-)
-@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.rar"])
-def test_files_that_are_not_archives_are_listed(packed, gather, tmp_path, name, data):
-    (tmp_path / name).write_bytes(data)
-    report = gather(tmp_path / name, packed("good.zip", {"lovelaceada_1001_1_adding.py": "x\n"}))
-    assert report.counts == {"new": 1}
-    (problem,) = report.broken
-    assert problem.startswith(f"{tmp_path / name}: ") and problem.endswith(".")
-
-
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(identity=st.text(min_size=1, max_size=120))
-@example("__PYCACHE__")
-@example("Readmeister")
-@example("pictures.py")
-def test_graded_names_equal_the_names_in_the_record(course, identity):
-    """For any id, the name of its folder is safe, and grading uses the `graded_name` of the record."""
-    name = submission_folder(identity)
-    assert not set(name) & set('/\\\0:*?"<>|') and not name.startswith(".")
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, name, NAME)
-        place.mkdir(parents=True)
-        (place / "adding.py").write_text("x\n")
-        (submission,) = find_submissions(Path(folder), course)
-    assert (submission.student, submission.problem) == (graded_name(identity), None)
 
 
 # ------------------------------------------------------------------ the command

@@ -12,13 +12,10 @@ from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.extras.lms.identity import anything
 from autograder.extras.lms.roster import Roster, read_roster
 from autograder.records import Grade, RefusedError
-from autograder.submissions import find_submissions
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
     CANVAS_SHEET,
-    GRADESCOPE,
     MOODLE,
-    MOODLE_SHEET,
     NAME,
     known,
     tree,
@@ -131,45 +128,12 @@ def test_roster_without_groups_assigns_group_work_to_no_student(
     assert roster(text).graded("17", "Team Blue") is None
 
 
-def test_participants_time_is_not_used_for_a_group(packed, gather, team_sheet, tmp_path):
-    report = gather(packed("adding.zip", TEAMS), times=team_sheet)
-    assert {one.submitted_at for one in known(tmp_path / "submitted").values()} == {None}
-    assert report.odd[-1].endswith("times, for: Default group, Team Blue, Team Red.")
-
-
 def test_participant_and_group_with_equal_numbers_stay_separate(packed, gather, tmp_path):
     gather(packed("adding.zip", {"Ada Lovelace_17_assignsubmission_file/adding.py": "ada = 1\n"}))
     many = {"Team Blue_17_assignsubmission_file/many_heads.py": "blue = 1\n"}
     report = gather(packed("many heads.zip", many))
     assert tree(tmp_path / "submitted") == {f"17/{NAME}/adding.py": "ada = 1\n"}
     assert "Team Blue was left out: 17 is Ada Lovelace in " in report.odd[0]
-
-
-def test_canvas_group_work_is_matched_by_the_roster(packed, gather, roster, tmp_path):
-    people = roster(
-        "student,name,canvas,group\nada42,Ada Lovelace,1001,Team Blue\nben,Ben Ito,1002,Team Blue\n"
-    )
-    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42", "ben"}
-
-
-def test_canvas_group_work_without_a_roster_is_listed_and_not_exported(
-    packed, gather, course, tmp_path
-):
-    gather(packed("adding.zip", {"teamblue_1001_5001_adding.py": "blue = 1\n"}))
-    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    (problem,) = export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
-    assert problem.startswith(
-        f"1001 (teamblue), {NAME}: that row of book.csv is of Lovelace, Ada; nothing is written"
-    )
-
-
-def test_roster_name_may_differ_from_the_sites_name(packed, gather, roster, course, tmp_path):
-    people = roster("student,name,canvas\nada42,Countess King,1001\n")
-    gather(packed("adding.zip", {"lovelaceada_1001_5001_adding.py": "ada = 1\n"}), roster=people)
-    assert known(tmp_path / "submitted")["ada42"].called == "lovelaceada"
-    (tmp_path / "book.csv").write_text(CANVAS_SHEET, "utf-8")
-    assert not export_to("canvas", course, tmp_path, tmp_path / "book.csv").problems
 
 
 def test_roster_with_both_names_identifies_the_row(packed, gather, roster, course, tmp_path):
@@ -187,25 +151,6 @@ def test_ambiguous_group_names_are_assigned_to_no_student(roster):
     assert [person.id for person in people.members("ONE")] == ["ada", "cleo"]
 
 
-def test_anonymous_moodle_work_is_exported_to_its_row(packed, gather, course, tmp_path):
-    files = {"Participant_657831_assignsubmission_file/adding.py": "ada = 1\n"}
-    gather(packed("adding.zip", files))
-    sheet = tmp_path / "worksheet.csv"
-    titles = "Identifier,Status,Grade,Maximum grade"
-    for text in (MOODLE_SHEET, f'{titles}\n"Participant 657831",Submitted,,10\n'):
-        sheet.write_text(text, "utf-8")
-        assert not export_to("moodle", course, tmp_path, sheet).problems
-
-
-def test_group_work_is_not_exported_to_an_anonymous_worksheet(packed, gather, course, tmp_path):
-    gather(packed("adding.zip", {"Team Blue_17_assignsubmission_file/adding.py": "blue = 1\n"}))
-    sheet = tmp_path / "worksheet.csv"
-    row = '"Participant 17",Submitted,,10'
-    sheet.write_text(f"Identifier,Status,Grade,Maximum grade\n{row}\n", "utf-8")
-    assert "17 (Team Blue)" in export_to("moodle", course, tmp_path, sheet).problems[0]
-    assert not (tmp_path / "worksheet-filled.csv").exists()
-
-
 # ------------------------------------------------------------------ rosters
 
 
@@ -220,13 +165,6 @@ def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     assert len(unknown_students) == 4
     message = "turingalan was left out: the roster has no student called 1003 or turingalan."
     assert f"submissions.zip: {message}" in unknown_students
-
-
-def test_student_of_several_sites_has_one_folder(packed, gather, roster, tmp_path):
-    people = roster("student,full name,email,numbers\nada42,Ada Lovelace,ada@example.org,00123\n")
-    for number, files in enumerate((CANVAS, MOODLE, GRADESCOPE)):
-        gather(packed(f"{number}.zip", files), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42"}
 
 
 @pytest.mark.parametrize(
@@ -249,12 +187,6 @@ def test_tables_of_all_sites_can_be_rosters(roster, titles, row, key, student):
     assert person is not None and person.id == student
 
 
-def test_name_of_two_students_identifies_neither(roster):
-    people = roster("student,name\na1,Ada Lovelace\na2,Ada Lovelace\n")
-    assert people.find(anything("Ada Lovelace")) is None
-    assert people.find(anything("Ada Lovelace", "a2")).id == "a2"  # type: ignore[union-attr]
-
-
 def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, tmp_path):
     """Moodle's number of Ada equals Canvas's number of Grace, and the column does not tell the site."""
     people = roster("student,name,number\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
@@ -262,15 +194,6 @@ def test_equal_numbers_of_two_sites_do_not_mix_students(packed, gather, roster, 
     assert tree(tmp_path / "submitted") == {f"gh/{NAME}/adding.py": "grace = 1\n"}
     why = "in the roster, 657831 and Ada Lovelace match more than one student: Ada Lovelace, Grace Hopper."
     assert f"moodle.zip: Ada Lovelace was left out: {why}" in report.odd
-
-
-def test_a_column_that_tells_its_site_is_not_of_another_site(packed, gather, roster, tmp_path):
-    people = roster("student,name,canvas\nada42,Ada Lovelace,1001\ngh,Grace Hopper,657831\n")
-    gather(packed("moodle.zip", MOODLE), roster=people)
-    assert tree(tmp_path / "submitted") == {
-        f"ada42/{NAME}/adding.py": "ada = 1\n",
-        f"gh/{NAME}/adding.py": "grace = 1\n",
-    }
 
 
 PEOPLE = """\
@@ -327,52 +250,6 @@ def test_two_names_of_one_person_are_left_out_and_told(packed, gather, roster, t
     report = gather(packed("adding.zip", files), roster=roster(PEOPLE))
     assert all(any(f"{label} (" in told for told in report.odd) for label in labels)
     assert tree(tmp_path / "submitted") == {}
-
-
-def test_name_of_two_people_is_left_out_and_told(packed, gather, roster, tmp_path):
-    people = roster("student,name\nada,Ada Bit\nada_1,Ben Bit\n")
-    report = gather(packed("adding.zip", {f"ada_1_2/{NAME}/adding.py": "x\n"}), roster=people)
-    assert tree(tmp_path / "submitted") == {}
-    assert "more than one student: Ada Bit, Ben Bit." in report.odd[0]
-
-
-@pytest.mark.parametrize("with_roster", [True, False])
-@pytest.mark.parametrize(
-    "name", ["ada@x.org_{}_adding.py", "ada@x.org_1_adding_1_{}_adding.py", "ada@x.org_{}_mine.py"]
-)
-def test_last_of_several_attempts_counts(
-    packed, gather, roster, tmp_path, course, name, with_roster
-):
-    """The tenth is later than the ninth, and another student's attempts are apart."""
-    files = {name.format(n): f"x = {n}\n" for n in (9, 10, 2)}
-    archive = packed("adding.zip", {**files, "joerg@x.org_1_adding.py": "jm\n"})
-    options = {"roster": roster(PEOPLE)} if with_roster else {}
-    report = gather(archive, assignment=NAME, **options)
-    ada, jm = ("ada42", "jm") if with_roster else ("ada@x.org", "joerg@x.org")
-    texts = {place.split("/")[0]: text for place, text in tree(tmp_path / "submitted").items()}
-    assert (texts, report.odd) == ({ada: "x = 10\n", jm: "jm\n"}, [])
-    found = list(find_submissions(archive, course, NAME))
-    assert [one.files[0].text for one in found] == ["x = 10\n", "jm\n"]
-    assert found[0].notes == (f"{name.format(10)} counts, the last of 3 attempts.",)
-
-
-def test_attempts_of_a_login_need_a_roster(packed, gather, roster, tmp_path):
-    """Without one, these can be two teams."""
-    files = {f"ada42_{n}_adding.py": f"x = {n}\n" for n in (9, 10)}
-    report = gather(packed("adding.zip", files), assignment=NAME, roster=roster(PEOPLE))
-    assert list(tree(tmp_path / "submitted").values()) == ["x = 10\n"]
-    assert "adding.zip: ada42_10 counts, the last of 2 attempts." in report.notes
-
-
-@pytest.mark.parametrize(
-    "copy", ["Copy of adding", "Kopie von adding", "adding - Copy", "adding (1)"]
-)
-def test_copy_among_the_files_of_a_class_is_nobodys(packed, course, copy):
-    files = {"ada - adding.ipynb": "{}", "ben - adding.ipynb": "{}", f"{copy}.ipynb": "{}"}
-    archive = packed("adding.zip", files)
-    found = {one.student: one.problem or "" for one in find_submissions(archive, course, NAME)}
-    assert list(found) == sorted(["ada", "ben", copy])
-    assert "it is not clear whose it is" in found[copy]
 
 
 def test_student_in_two_rows_is_one_person(roster):

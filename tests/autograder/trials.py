@@ -1,12 +1,11 @@
-"""Attacks by a worker on its own sandbox. `autograder doctor --verify` makes those in `TRIALS`, one for each guarantee.
+"""Attacks by a worker on its own sandbox, for `test_walls`: those in `TRIALS`, one for each guarantee.
 
-Each returns forbidden operations by name, none of which may succeed. No trial does harm if a
-boundary is missing.
+The file is imported inside the sandbox. Each trial returns forbidden operations by name, none of
+which may succeed. No trial does harm if a wall is missing.
 """
 
 import ctypes
 import errno
-import importlib.util
 import json
 import mmap
 import os
@@ -28,7 +27,6 @@ from autograder.walls.inside.libc import libc
 MEGABYTE = 1 << 20
 PIECE = MEGABYTE // 4
 LEFT_BEHIND = "sandbox_trial"
-PACKAGES = ("torch", "numpy", "IPython")
 SYSTEM_FILES = (
     "/etc/passwd",
     "/etc/hostname",
@@ -37,6 +35,7 @@ SYSTEM_FILES = (
     "/sys/devices",
     "/dev/shm",
 )
+WRITABLE = ("/", "/tmp", "/var/tmp", "/usr", "/etc", "/dev", "/dev/shm")
 LIMITS = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
 PROGRAM = next(
     (path for path in ("/usr/bin/true", "/bin/true") if os.path.exists(path)), sys.executable
@@ -97,13 +96,14 @@ def _write(path: str, content: bytes) -> None:
 def write_outside(facts: Facts) -> Attempts:
     """Try to create files in world-writable or own folders, and to change a world-writable file."""
     victim = f"{facts['playground']}/victim"
-    folders = [facts["playground"], facts["home"], "/", "/tmp", "/usr", "/dev/shm", *sys.path[-2:]]
+    folders = [facts["playground"], facts["home"], facts["course"][0], *WRITABLE, *sys.path[-2:]]
     return {
         **{f"write into {folder}": partial(_write_and_remove, folder) for folder in folders},
         f"empty {victim}": lambda: os.truncate(victim, 0),
         f"change the rights of {victim}": lambda: os.chmod(victim, 0o666),
         f"change the times of {victim}": lambda: os.utime(victim),
         f"make a link in {facts['playground']}": lambda: os.symlink("/", f"{victim}.link"),
+        f"make a folder in {facts['playground']}": lambda: os.mkdir(f"{victim}.folder"),
     }
 
 
@@ -246,25 +246,8 @@ def _left_behind(facts: Facts) -> list[str]:
     ]
 
 
-def look_round(facts: Facts) -> Attempts:
-    """The short test of a tier: what must not succeed, and each of the `PACKAGES`, which must be readable."""
-    return {
-        "read a file of this machine": partial(_read, facts["hidden"]),
-        "open a network socket": socket.socket,
-        "start a process": _fork,
-        "write outside its own folder": lambda: os.open("/usr/probe", os.O_WRONLY | os.O_CREAT),
-        "stop another process": lambda: os.kill(os.getpid() + 1, 0),
-        **{name: partial(_read_package, name) for name in PACKAGES},
-    }
-
-
-def _read_package(name: str) -> None:
-    spec = importlib.util.find_spec(name)
-    _read(spec.origin or "" if spec else "")
-
-
 TRIALS: dict[str, Callable[[Facts], Attempts]] = {
-    "tests and solutions": lambda facts: _reading([facts["hidden"]]),
+    "tests and solutions": lambda facts: _reading([facts["hidden"], *facts["course"]]),
     "files of the system": lambda facts: _reading([facts["home"], *SYSTEM_FILES]),
     "names of hidden files": lambda facts: {
         "see that a hidden file is there": partial(os.stat, facts["hidden"])
@@ -322,7 +305,6 @@ TRIALS: dict[str, Callable[[Facts], Attempts]] = {
 }
 TOOLS: dict[str, Callable[[Facts], Attempts]] = {
     "nothing": lambda _: {},
-    "look round": look_round,
     "leave": leave_things,
     "find": lambda facts: {
         f"find {path} of the worker before it": partial(os.unlink, path)

@@ -1,1 +1,0 @@
-"""What works on this machine, found out by trying."""
