@@ -11,6 +11,7 @@
 ## make build                       makes assignments/ from solutions/
 ## make bench                       measures what grading costs in each assignment, beside other graders,
 ##                                  which it installs, too; figures and a picture in build/
+## make site                        builds the site, build/site/index.html, which needs no server
 ## make clean                       removes what was made here, but never grades/
 ##
 ## Variables: ASSIGNMENT=03_masked_heads, STUDENTS=30 (a larger made-up class, in every assignment), OUTPUT=grades,
@@ -41,7 +42,7 @@ step = @echo "== $@: $(1)"
 
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, each of which would compile the same files
 
-.PHONY: help grade lint test test-all cluster oldest jupyter audit coverage bench build clean
+.PHONY: help grade lint test test-all cluster oldest jupyter audit coverage bench build site clean
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -103,9 +104,13 @@ bench: .venv/.ready-bench
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)
 
+site: .venv/.ready-site
+	.venv/bin/python scripts/make_site.py
+
 .venv/.ready-grade: EXTRAS = report,ready-made,similar,watch
 .venv/.ready-test: EXTRAS = report,dev,cluster,notebook,watch
-.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser,watch
+.venv/.ready-nbgrader: EXTRAS = report,dev,nbgrader,notebook,browser,watch,site
+.venv/.ready-site: EXTRAS = report,ready-made,site
 .venv/.ready-bench: EXTRAS = report,dev,nbgrader,bench,watch
 .venv/.ready-%: pyproject.toml constraints.txt scripts/setup
 	@PYTHON="$(PYTHON)" PYTORCH="$(PYTORCH)" scripts/setup "$(EXTRAS)"

@@ -75,8 +75,8 @@ from autograder.runs.pool import Plan
 from autograder.runs.repeated import Repeated
 from autograder.runs.run import RunSummary, grade_class, ungraded
 from autograder.runs.watching import Watching
-from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
+from autograder.submissions.find import find_submissions
 from autograder.submissions.output_folder import check_output
 from autograder.text.files import check_folder, make_folder
 from autograder.walls.outside.trusted_process import python_command

@@ -31,7 +31,7 @@ class Steps:
 
 def flag(*names: str, help: str, advanced: bool = False) -> Any:
     """Return the declaration of an option without a value."""
-    return typer.Option(*names, metavar="", help=help, rich_help_panel=_panel(advanced))
+    return typer.Option(*names, help=help, rich_help_panel=_panel(advanced))
 
 
 def value(*names: str, metavar: str, help: str, advanced: bool = False, **further: Any) -> Any:

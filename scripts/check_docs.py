@@ -142,9 +142,9 @@ def files(words: list[str]) -> None:
 def tables(course: Course) -> Iterator[str]:
     """Yield what is wrong with the tables of assignments and of parts."""
     row = re.compile(r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", re.MULTILINE)
-    rows = row.findall((ROOT / "README.md").read_text("utf-8"))
+    rows = row.findall((ROOT / "docs/teaching.md").read_text("utf-8"))
     if rows != [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in course.assignments]:
-        yield "README.md: its table of assignments is not that of course.yml"
+        yield "teaching.md: its table of assignments is not that of course.yml"
     topics = (ROOT / "docs/students.md").read_text("utf-8")
     named = re.findall(r"^\| .+ \| (\d\d) (`.+`) \|$", topics, re.MULTILINE)
     parts = [(number, part) for number, cell in named for part in re.findall(r"`(\w+)`", cell)]

@@ -31,6 +31,19 @@
 # weaknesses, and the Transformer is an answer to exactly these three. In this assignment you build a small RNN by
 # hand and measure all of them.
 #
+# **A school for words.** One story goes through this course. In a small town by the sea there is a school for words. In
+# the morning each word knows its own name and nothing else: *bank* cannot say whether it is a place for money or the
+# side of a river. Every word is told the number of its seat. Then it asks a question and looks around the room. It
+# listens more to the words that have an answer, and less to those that do not; but never to a word behind it, for that
+# one has not been spoken yet. After that it has a quiet minute to think. They listen and think on every floor, up to the
+# roof, where the wind asks: *what comes next?* Each word makes a guess, the wind tells it the right word, and they go
+# down, move their chairs a little, and try again. That is a Transformer, and how it learns. Each assignment fills in
+# one line of the story, 07 trains a model on it, and a table there says what everything in it stands for.
+#
+# In the old school, the one of this assignment, nobody looked around. The words handed a single slip of paper along the
+# row. Each of them read it, wrote its own line over what was there, and passed it on. What is left of the first word's
+# line when the slip arrives at the last seat? That is what you will measure.
+#
 # | part | what you write | the weakness it shows |
 # |---|---|---|
 # | 1 · One step | the hidden state takes in one word | none yet |

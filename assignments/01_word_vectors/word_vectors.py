@@ -60,14 +60,14 @@ from torch.nn import functional as F
 # be words, parts of words or single characters. We take characters: the simplest tokenizer, which can encode
 # any text whose characters it has seen.
 #
-# Think of a coat check. Each coat gets a number, no two share one, and the way back must work: your number
-# gets you exactly your own coat. The distinct characters are first *sorted* (as Python sorts them) and then
+# A school begins with a register. Each name gets a number, no two share one, and the way back must work: the number
+# leads to exactly that name. The distinct characters are first *sorted* (as Python sorts them) and then
 # numbered from 0, so that everybody gets the same numbers. Together they are the **vocabulary**.
 #
 # **One number by hand.** In *banana* there are three different characters, sorted: a, b, n. So *banana* is
 # `[1, 0, 2, 0, 2, 0]`, and `[2, 0, 1]` is *nab*.
 #
-# Nobody can return a coat that was never handed in, and it is better to say so than to hand out the wrong one.
+# Nobody can be called who is not in the register, and it is better to say so than to call somebody else.
 #
 # **To think about.** GPT-2 has 50,257 tokens, among them whole words and parts of words. What is gained by longer
 # tokens, and what do they cost?
@@ -110,7 +110,8 @@ class CharTokenizer:
 #
 # 8 minutes, ●○○
 #
-# An id is only a name. Id 7 is not "more" than id 3, and the average of *cat* (3) and *sofa* (7) is not *dog* (5).
+# An id is only a name, and that is all a word knows on its first morning in the school for words. Id 7 is not "more"
+# than id 3, and the average of *cat* (3) and *sofa* (7) is not *dog* (5).
 # A network that calculated with ids would treat them as if all that were true.
 #
 # The honest way to write down a mere name is **one-hot**: a row with one place for each word of the vocabulary,

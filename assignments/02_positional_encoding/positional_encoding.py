@@ -28,6 +28,8 @@
 # By now every word is a vector, and attention will let these vectors exchange information. There is one gap, and it
 # is easy to overlook: **attention has no notion of order.** It compares every word with every other word, and nothing
 # in that comparison depends on which came first. *Dog bites man* and *man bites dog* contain the same three vectors.
+# So in the school for words, the first teacher gives every word a number for its seat. Remember it, she says, for the
+# same word in another seat may mean another thing. This notebook is about those numbers.
 #
 # To be precise, self-attention without positions is **permutation-equivariant**: shuffle its inputs, and its
 # outputs are shuffled in the same way.
@@ -163,8 +165,8 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
 # module and follows it to another device or number type, but the optimiser never changes it. (Whether it
 # is also saved in the module's `state_dict` is up to you; it can always be computed again.) Each module has a
-# table of its own. Think of the seat numbers screwed to the chairs of a theatre: they move with the theatre,
-# and no performance changes them.
+# table of its own. Think of the seat numbers screwed to the chairs of the school: when it moves, they move with it,
+# and no lesson changes them.
 #
 # $$\text{output}_{b,t} = \text{dropout}\left(x_{b,t} + PE_t\right)$$
 #
@@ -219,8 +221,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 #
 # Why compute what can be learned? Keep a second lookup table beside the one for words, or **tokens**, as models
 # call the pieces of text that they read. Row $t$ of it is the vector for position $t$, and it is trained like every
-# other parameter, whatever its initial values (usually random). A cinema ticket carries two numbers, the film
-# and the seat; each is looked up in its own list:
+# other parameter, whatever its initial values (usually random). A word comes in with a name and a seat, and each is
+# looked up in its own list:
 #
 # $$\text{output}_{b,t} = E_{\text{token}}[\text{id}_{b,t}] + E_{\text{position}}[t]$$
 #

@@ -29,7 +29,8 @@
 # are still isolated. *bank* carries the same numbers beside a river as beside a cash machine, because
 # nothing lets it see its neighbours. **Attention** is how words exchange information.
 #
-# Picture a circle of people, one for every word. Each of them holds three notes:
+# This is the lesson of the second teacher in the school for words: ask a question, and look around the room. Each
+# word holds three notes:
 #
 # | note | symbol | what it says |
 # |---|---|---|
@@ -37,11 +38,11 @@
 # | **key** | $k$ | what I can be asked about |
 # | **value** | $v$ | what I say when somebody listens to me |
 #
-# Everybody compares their query with everybody's key, listens more to those whose key matches and less to
-# the others, and goes home with a mixture of what was said. The notes are vectors, and the field's words are
+# Every word compares its query with all the keys, listens more to those whose key matches and less to
+# the others, and takes away a mixture of what was said. The notes are vectors, and the field's words are
 # these: a word **attends to** another; how much it does is its **attention weight**; the mixture is the
 # **weighted sum** of the values. One rule applies when a model learns to write: *no word attends to a word that
-# comes after it.*
+# comes after it.* Never listen to a word behind you, the teacher says, for it has not been spoken yet.
 #
 # You build this in three steps: the rule (Part 1), attention itself (Part 2), and a layer that learns
 # which queries, keys and values to produce (Part 3). When you are done you have the heart of GPT in about
@@ -50,8 +51,8 @@
 # Letters for shapes: `B` sentences in a batch, `T` words that attend (the queries), `S` words that are attended
 # to (the keys), `C` numbers in a word vector, `D` numbers in a query or key, `E` numbers in a value.
 #
-# **Not here.** Nothing is trained: the head gets the means to attend, and what it should attend to it learns in
-# assignment 07.
+# **Not here.** The head gets the means to attend, and no language to learn: that comes in assignment 07. Only the last
+# cell trains something, for a minute: a single head learns to copy.
 #
 # The names of functions, classes, attributes and arguments are part of the contract: keep them as they are.
 # PyTorch's own attention (`F.scaled_dot_product_attention`, `nn.MultiheadAttention`) is forbidden here, because
@@ -235,6 +236,49 @@ class Head(nn.Module):
 
 # %% picture="head"
 # The notebook draws a picture of your own code here.
+
+# %% [markdown]
+# ## One head learns to copy
+#
+# Not graded; two minutes, and no line to write. Your head has not learned anything yet, so let it. The texts are random
+# letters, and the task is as small as can be: at each place, say which letter stands *before* it. No letter can be
+# guessed from the others, so the only way is to look at the right place. A word of this text is the sum of two vectors,
+# one for its letter and one for its seat, as in assignment 02. The head's output has 26 numbers, a score for each
+# letter, and the loss is small when the right letter has the highest score.
+#
+# Before you run it: what must the query of seat 5 ask for, and where should its attention weights lie afterwards?
+
+# %%
+if __name__ == "__main__":
+    torch.set_num_threads(1)  # for matrices this small, a second core only costs time
+    torch.manual_seed(3)
+    T, C, V = 12, 64, 26
+    letters, seats, head = nn.Embedding(V, C), nn.Embedding(T, C), Head(C, V, T)
+    learned = [*letters.parameters(), *seats.parameters(), *head.parameters()]
+    optimiser = torch.optim.Adam(learned, lr=0.01)
+    for step in range(61):
+        ids = torch.randint(V, (64, T))                                                 # (B, T)
+        logits = head(letters(ids) + seats.weight)                                      # (B, T, V)
+        guesses, before = logits[:, 1:], ids[:, :-1]                                    # (B, T - 1, V), (B, T - 1)
+        loss = nn.functional.cross_entropy(guesses.flatten(0, 1), before.flatten())     # ()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step % 10 == 0:
+            print(f"after {step:2} steps the loss is {loss.item():.3f}")
+
+    text = "wordsinarow"
+    x = letters(torch.tensor([[ord(letter) - ord("a") for letter in text]])) + seats.weight[: len(text)]  # (1, T, C)
+    _, weights = attention(head.query(x), head.key(x), head.value(x), causal_mask(len(text)))  # (1, T, T)
+    print("\nhow much each row attends to each letter, in per cent:\n      " + "    ".join(text))
+    for letter, row in zip(text, weights[0].tolist(), strict=True):
+        print(f"{letter}  " + " ".join(f"{100 * weight:4.0f}" for weight in row))
+
+# %% [markdown]
+# A stripe just below the diagonal: each seat has learned to ask for the seat before it. (The first letter has nobody
+# before it and can only attend to itself. Its guess is not counted.) Nobody wrote this rule down. The gradient found it,
+# and with it the queries and keys that say *I am in seat 5 and look for seat 4*. Large language models learn such
+# heads, too. They are called *previous-token heads*, and other heads build on them.
 
 # %% [markdown]
 # ## Harder: windows and distances

@@ -87,10 +87,10 @@ class Head(nn.Module):
 #
 # 20 minutes, ●●○
 #
-# Think of four reporters at the same meeting. Each listens for something else: one for names, one
-# for numbers, one for what was decided, one for who disagreed. Each hands in a short note. Nobody averages
-# the notes; they are **stapled together**, and an editor reads the whole bundle and writes the report. In the
-# field's terms, the outputs of the heads are **concatenated**, and the editor is the **output projection**.
+# In the school for words, one pair of ears was not enough. Now each word has four listeners, who go around the room at
+# the same time. One listens for names, one for numbers, one for what was decided, one for who disagreed, and each
+# brings back a short note. Nobody averages the notes; they are **stapled together**, and the word reads the whole
+# bundle. In the field's terms, the outputs of the heads are **concatenated**, and an **output projection** reads them.
 #
 # $$\text{MultiHead}(x) = \big[\,\text{head}_0(x)\;\|\;\dots\;\|\;\text{head}_{H-1}(x)\,\big]\,W^\top + b$$
 #
@@ -270,9 +270,8 @@ class FusedMultiHeadAttention(nn.Module):
 # copying the weights over and getting the same numbers is better. If every weight of one
 # model has its place in the other, and the outputs agree for *any* sentence, the two can differ only in speed.
 #
-# It is like writing a score for an orchestra into a score for the piano: every note has its place, none is left
-# over, and the old score looks as it did before. The notes must be *copied*, though. If both scores shared one
-# page, if you corrected a note here, you would change the music over there.
+# Every number has its place, none is left over, and the old model looks as it did before. The numbers must be
+# *copied*, though. If both models shared one tensor, training one of them would change the other.
 #
 # **One number by hand.** For `C = 20` and `H = 4`, twelve small matrices of 5 × 20 find their place in the 60 × 20
 # matrix. 1200 numbers in, 1200 numbers out.

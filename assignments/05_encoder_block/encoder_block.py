@@ -27,7 +27,7 @@
 #
 # Attention lets every token gather information from every other token. Two things are still missing: a place
 # where each token can process what it has gathered, and a way to stack such places twelve deep without the
-# numbers exploding or vanishing.
+# numbers exploding or vanishing. In the school for words these are the quiet minute after the listening, and the floors.
 #
 # A Transformer block answers with three small ideas.
 #
@@ -147,9 +147,8 @@ class LayerNorm(nn.Module):
 #
 # $$\mathrm{FFN}(x) \;=\; W_2\;\phi(W_1 x + b_1) + b_2 .$$
 #
-# Think of a meeting: attention is the discussion, the feed-forward layer is the quiet minute in which
-# everybody makes their own notes. Nobody sees the others' notes, so the same two matrices serve every
-# position.
+# This is the third teacher of the school for words, the one who said very little: she gave every word a quiet minute to
+# think about what it had heard. Nobody hears the others' thoughts, so the same two matrices serve every seat.
 #
 # The activation $\phi$ is what makes it more than one matrix. The first Transformer used **ReLU**, max(0, z).
 # BERT and GPT use **GELU**, z·Φ(z), where Φ(z) is the probability that a standard normal number is below z: a

@@ -33,9 +33,9 @@
 # `torch` and `transformers` are forbidden here (compare with them in a cell or function of its own), and the
 # answer must still agree with theirs to the last digit.
 #
-# Think of taking stock in a shop. Nobody weighs the shop to find out what is in it; you walk from shelf to shelf
-# with a list, write down what is there, and add up at the end. A good list also shows what you forgot: when the sum
-# is off by exactly one shelf, you know where to count again.
+# Think of it as the inventory of the school for words: you walk from room to room, floor by floor, write down what is
+# there, and add up at the end. A good list also shows what you forgot: when the sum is off by exactly one room, you
+# know where to count again.
 #
 # **Not here.** No model is built or run, and a number of parameters says neither how good a model is nor how fast.
 #
@@ -113,7 +113,7 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 #
 # A token enters BERT through three **embedding** tables. The first says *which token* it is, the second *at which
 # position* it stands, the third *in which of two sentences* (BERT reads pairs of sentences, called
-# **segments**). Each is a plain list of vectors of width $C$: a telephone book, not a computation. The three
+# **segments**). Each is a plain list of vectors of width $C$: a register, not a computation. The three
 # vectors are added, and a **LayerNorm** normalises the sum.
 #
 # A LayerNorm has two learned vectors of width $C$: a gain $\gamma$ by which every feature is multiplied, and a

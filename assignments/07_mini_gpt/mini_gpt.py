@@ -64,8 +64,8 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Given · A small text
 #
-# It fits on a page and was written for this course. `ALPHABET` lists the characters that may stand in it; a
-# character's id is its place in that list.
+# It fits on a page and is the story that you have heard since 00, the whole of it now. `ALPHABET` lists the characters
+# that may stand in it; a character's id is its place in that list.
 
 # %%
 ALPHABET = "\n ',.abcdefghijklmnopqrstuvwxyz"
@@ -333,9 +333,9 @@ class TransformerLanguageModel(nn.Module):
 # One training step fits into four sentences. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
 #
-# A choir rehearses like this: sing, listen for what was off, adjust a little, sing again. And before you collect
-# a new correction, **forget the last one**: PyTorch *adds* every new gradient to what is there already, until you
-# set it to zero.
+# The words on the roof do the same: guess, hear the right word, go down and move the chairs a little, guess again. And
+# before you collect a new correction, **forget the last one**: PyTorch *adds* every new gradient to what is there
+# already, until you set it to zero.
 #
 # The optimiser is `torch.optim.AdamW` with the learning rate `lr`, everything else as PyTorch sets it. What is
 # reported is the loss of each batch *before* the step that it leads to.
@@ -515,7 +515,27 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # ## Look back
 #
 # You have a GPT. It is small, and so is the world that it has read about, but no part of it is a toy. With larger
-# numbers and a longer text, it is the real thing.
+# numbers and a longer text, it is the real thing. And here is the whole school for words, from the door to the roof
+# (`H` heads with `D` numbers each, `N` blocks):
+#
+# | component | in the school | formula | shape |
+# |---|---|---|---|
+# | token ids | the register: each name has a number | | `(B, T)` |
+# | word vectors | what a word knows when it comes in | $E[\text{id}_t]$ | `(B, T, C)` |
+# | positions | a number for its seat | $E[\text{id}_t] + P[t]$ | `(B, T, C)` |
+# | queries, keys | ask a question; what I can be asked about | $q = x W_Q,\ k = x W_K$ | `(B, H, T, D)` |
+# | attention weights | listen more to those who know | $\operatorname{softmax}(q k^\top / \sqrt D)$ | `(B, H, T, T)` |
+# | causal mask | never listen to a word behind you | $s \le t$ | `(T, T)` |
+# | values, weighted sum | what is said; what I take away | $\sum_s \text{weight}_{t,s}\, v_s$ | `(B, H, T, D)` |
+# | heads, output projection | several listeners, one bundle of notes | $[\text{head}_0, \dots]\, W_O$ | `(B, T, C)` |
+# | feed-forward layer | a quiet minute to think | $W_2\, \phi(W_1 x)$ | `(B, T, C)` |
+# | residual stream | what a word carries; nothing is taken from it, only added | $x + f(x)$ | `(B, T, C)` |
+# | layer norm | everybody speaks up, and nobody shouts | $(x - \mu) / \sigma$ | `(B, T, C)` |
+# | blocks | the floors | $N$ times | `(B, T, C)` |
+# | logits | a guess on the roof | $\text{fc}(\text{ln}(x))$ | `(B, T, V)` |
+# | loss | how much the wind laughs | $-\ln p(\text{right word})$ | `()` |
+# | a training step | down again, and move the chairs a little | $\theta \leftarrow \theta - \dots$ | all of $\theta$ |
+# | generation | they answer one after another, and it is a story | draw, append, ask again | `(B, T + 1)` |
 #
 # A word of caution. Much of the beautiful text that your model writes is simply learned by heart; the text is so
 # small that it can be. A low loss on the text that was trained on proves little, and it proves nothing at all if

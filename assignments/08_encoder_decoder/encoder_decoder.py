@@ -67,8 +67,9 @@ from torch import Tensor, nn
 # 25 minutes, ●●●
 #
 # In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
-# meet. Think of writing a summary with the original on the desk: the *questions* (queries) arise from the
-# summary you are writing, and the *answers* (keys and values) are in the original.
+# meet. In the school for words, a door opens to the room next door: the *questions* (queries) are asked by the words that
+# are being written here, and the *answers* (keys and values) come from the words that were read over there. Those have
+# all been spoken, so a word may listen to any of them.
 #
 # $$Q = Y W_Q + b_Q \qquad K = M W_K + b_K \qquad V = M W_V + b_V$$
 #

@@ -31,7 +31,8 @@
 # > the ▢ barked at the cat
 #
 # From the left you know only *the*, and half the dictionary fits. One look to the right, and the word is clearly
-# *dog*. A model that only has to *understand* a text, and never writes one, should be allowed that look.
+# *dog*. A model that only has to *understand* a text, and never writes one, should be allowed that look. So in this
+# wing of the school for words, everybody has been spoken, and everybody may listen to those behind them, too.
 #
 # But what is there to predict when all words can be seen? Teachers of foreign languages have known for a long
 # time: take a text, **blank out some words**, and let the class fill the gaps. That is how BERT learned, an
@@ -327,10 +328,9 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # of every word**, from the very table $E$ with which the sentence came in: the more alike, the larger the logit.
 # Only a `bias` for each word is new, because some words are simply more frequent than others.
 #
-# Using one table at the entrance and at the exit is called **weight tying**. A dictionary works in the same
-# way: one book, to be read in both directions. It saves a second table (in BERT-base 23,440,896 numbers),
-# and what the table learns at one door is at once known at the other. Tied means *the same parameter*, not a
-# copy that was equal on the first day.
+# Using one table at the entrance and at the exit is called **weight tying**. It saves a second table (in BERT-base
+# 23,440,896 numbers), and what the table learns at one door is at once known at the other. Tied means *the same
+# parameter*, not a copy that was equal on the first day.
 #
 # **One number by hand.** With $C = 2$, let $h' = (2, 1)$. The word vectors $(1, 0)$, $(0, 3)$ and $(1, 1)$ with
 # biases 0, 0 and $\tfrac12$ get the logits 2, 3 and 3.5. In BERT-base the way back has 768 · 768 + 768 for

@@ -41,9 +41,9 @@
 # counterpart, and copy the weights over. If both then give the same numbers, to ten digits, you have
 # understood every switch of the ready-made one. If they do not, one of the switches is not where you thought.
 #
-# Think of moving house. Every piece of furniture has its place in the new flat, but the rooms have other
-# names, one cupboard has to be turned, and some light switches work the other way round. And what you move are
-# copies: if you later paint a chair in the new flat, the one in the old flat keeps its colour.
+# The school for words moves into a building that somebody else has put up. Every chair has its place there, but the
+# rooms have other names, one table has to be turned, and some light switches work the other way round. And what you move
+# are copies: if you later paint a chair in the new building, the one in the old building keeps its colour.
 #
 # Letters for shapes: `B` batch, `T` length of what is written, `S` length of what was read, `C` width of a
 # vector, `H` heads, `V` words in the vocabulary.

@@ -401,9 +401,8 @@ if __name__ == "__main__":
 # 14 minutes, ●●○
 #
 # The last doubt is about our own design. We gave the layer many heads because one was not enough. Does each of them
-# *do* something? An orchestra can find out: it plays the same piece again while the second oboe stays silent, and if
-# nobody in the audience notices, the second oboe has some explaining to do. Removing a part in order to see what it
-# was good for is called an **ablation**.
+# *do* something? Ask one of the listeners to stay at home for a day. If no word notices, that listener has some
+# explaining to do. Removing a part in order to see what it was good for is called an **ablation**.
 #
 # The layer is PyTorch's own, `nn.MultiheadAttention`. It concatenates the outputs of its heads, `D` numbers of head 0
 # first, then `D` of head 1, and so on, and passes the whole to a linear layer called `out_proj`. So every column

@@ -37,10 +37,10 @@
 # where the question comes up, in the product of query and key, and it needs no table, no learned number and no sum:
 # the queries and keys are *rotated*.
 #
-# Picture a row of friends, each with a clock hand. The friend at position $p$ turns the hand by $p$ notches. When
-# two of them compare their hands, the angle between the hands is one notch for each *step* from one to the other;
-# whether they stand at the front or at the back of the row makes no difference. This is the idea of **rotary
-# position embedding**, RoPE for short (2021). Llama, Mistral, Qwen and most open language models of today use it.
+# In the school for words, each word now gets a clock hand. The word in seat $p$ turns it by $p$ notches. When two of
+# them compare their hands, the angle between the hands is one notch for each *seat* from one to the other; whether they
+# sit at the front or at the back of the room makes no difference. This is the idea of **rotary position embedding**,
+# RoPE for short (2021). Llama, Mistral, Qwen and most open language models of today use it.
 #
 # Letters for shapes: `B` sentences, `H` heads, `T` positions, `D` numbers in a query or a key.
 #

@@ -30,9 +30,9 @@
 # only the last of all these outputs. After a thousand words that means a thousand words projected and a million
 # scores in each head, just to find out which word comes next.
 #
-# Imagine writing a letter and copying out the whole letter again before you add each word. You would rather keep
-# what is there. That is the whole idea of this assignment, and every language model you have ever chatted with
-# uses it.
+# It is as if the whole school for words went back to the ground floor whenever a new word comes in, to ask the same
+# questions and hear the same answers. You would rather keep what was said. That is the whole idea of this assignment,
+# and every language model you have ever chatted with uses it.
 #
 # What is worth keeping? Think of each word as leaving an **index card** in a box. The front of the card, the *key*,
 # says how the word can be found; the back, the *value*, says what it contributes. A later word comes with its query,

@@ -25,7 +25,7 @@
 # ▶ you are here
 # ```
 #
-# An encoder that has filled in thousands of gaps knows a good deal about its language, but it has no job. It turns
+# An encoder that has filled in thousands of gaps has been to school, but it has no job. It turns
 # words into vectors, and nobody has asked for vectors. People ask for decisions: is this letter urgent, is this
 # review friendly, is this message spam?
 #

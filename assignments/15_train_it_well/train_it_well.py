@@ -26,10 +26,10 @@
 # ```
 #
 # A language model can be right in every line and still learn badly. A handful of habits separates a run that works from
-# one that crawls, or diverges after an hour: how the weights begin, how long each step is, what happens when one batch
-# has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a single paragraph on all
-# of them together. Today you write those lines, one habit at a time, with no ready-made optimiser in sight. At the end
-# you take one away again and watch what breaks, or does not.
+# one that crawls, or diverges after an hour: how the weights begin, how far the chairs are moved in one step, what
+# happens when one batch has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a
+# single paragraph on all of them together. Today you write those lines, one habit at a time, with no ready-made
+# optimiser in sight. At the end you take one away again and watch what breaks, or does not.
 #
 # | part | the question it answers |
 # |---|---|

@@ -25,9 +25,9 @@
 # ▶ you are here
 # ```
 #
-# A language model has read everything and wants nothing. Give it the beginning of a text and it writes what probably
-# comes next, which is not the same as what anybody would like to read. Ask it a question, and it may well go on with
-# three more questions: in its books, questions come in lists.
+# A language model has read everything and wants nothing. The wind on the roof only ever asked what comes next, and so
+# the model writes what probably comes next, which is not the same as what anybody would like to read. Ask it a
+# question, and it may well go on with three more questions: in its books, questions come in lists.
 #
 # What turns such a model into an assistant is a second training, short and on little data. It has three forms, each
 # of which asks less of the people who teach:

@@ -439,7 +439,7 @@ def _cost(case: Case, grade: Grade) -> Cost:
     return Cost(
         lost=grade.max_score - grade.score,
         of_all=grade.max_score,
-        lost_in_part=sum(test.max_score - test.score for test in of_part),
+        lost_in_part=sum(test.lost for test in of_part),
         of_part=sum(test.max_score for test in of_part),
         part=case.part,
         failures=[test.message or "" for test in of_part if test.outcome == "failed"],

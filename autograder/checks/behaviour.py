@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Check that function(*inputs) changes no tensor, array, list or dict among its inputs."""
+    """Check that `function(*inputs)` changes no tensor, array, list or dict among its inputs."""
     before = mapped(_copied, list(inputs))
     with mirror_input_mutation():
         function(*inputs)
@@ -79,7 +79,7 @@ def _same_contents(now: Any, then: Any) -> bool:
 
 
 def global_randomness_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Check that function(*inputs) leaves the global random states of Python, NumPy and PyTorch as they were.
+    """Check that `function(*inputs)` leaves the global random states of Python, NumPy and PyTorch as they were.
 
     `function` is a student's own, `student.split`, as the states are those of the student's side.
     """

@@ -50,7 +50,7 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that |actual - expected| <= atol + rtol * |expected| for all numbers of a table, or a number.
+    """Check that `|actual - expected| <= atol + rtol * |expected|` for all numbers of a table, or a number.
 
     A table is a tensor or an array of numpy. Compares the type, the shape, the kind of numbers, NaN
     and infinity, and the values, in this order. Nothing is broadcast. A number and a table of shape

@@ -42,7 +42,10 @@ def audit(
     seeds: Annotated[
         int,
         whole_option(
-            "--seeds", least=1, help="Number of random draws that correct answers must pass."
+            "--seeds",
+            least=1,
+            help="Number of random draws that correct answers must pass.",
+            advanced=True,
         ),
     ] = 20,
     mistake_seeds: Annotated[
@@ -79,7 +82,7 @@ def audit(
     record: Annotated[
         bool,
         flag(
-            "--record/--no-record",
+            "--record",
             advanced=True,
             help="Write which tests each mistake fails to failing_tests.json, beside the suites: it makes grading fast.",
         ),

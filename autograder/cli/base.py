@@ -208,17 +208,18 @@ def report_errors(command: Callable[..., int | None]) -> Callable[..., None]:
     return wrapped
 
 
-class Command(TyperCommand):
-    """A command whose help names the values of options and says nothing of the types of arguments."""
+class PlainHelp:
+    """Help that names the values of options, and says nothing of the types of arguments and switches."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for parameter in self.params:
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
             if isinstance(parameter, TyperArgument):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+            elif isinstance(parameter, TyperOption) and parameter.is_flag:
+                parameter.metavar = ""
+        return parameters
 
-    def get_help_option(self, ctx: Any) -> TyperOption | None:
-        option: TyperOption | None = super().get_help_option(ctx)
-        if option is not None:
-            option.metavar = ""
-        return option
+
+class Command(PlainHelp, TyperCommand):
+    """A command."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from autograder.cli.base import Command, report_errors
+from autograder.cli.base import Command, PlainHelp, report_errors
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import InfrastructureError
 from autograder.version import __version__
@@ -24,7 +24,7 @@ NAMES = {
 }
 
 
-class Commands(TyperGroup):
+class Commands(PlainHelp, TyperGroup):
     """The group of all commands."""
 
     def __init__(self, **settings: Any) -> None:
@@ -122,14 +122,7 @@ def _version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            "-V",
-            metavar="",
-            callback=_version,
-            is_eager=True,
-            help="Show the version.",
-        ),
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Grade programming assignments fairly, kindly, safely and fast."""

@@ -4,6 +4,7 @@ Equal digests give equal grades.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from autograder.course.config import Assignment, Course
@@ -40,3 +41,8 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
         if file.exists():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def suite_digests(course: Course, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the digests of the suites of these assignments, by default of all, by name."""
+    return {chosen.name: suite_digest(course, chosen) for chosen in course.select(names)}

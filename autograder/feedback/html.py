@@ -15,7 +15,7 @@ from autograder.gradebook.final_scores import Effective
 from autograder.gradebook.lateness import GradeKey
 from autograder.gradebook.table import write_gradebook
 from autograder.records import InfrastructureError
-from autograder.runs.fence import may_pass, sentence_of
+from autograder.runs.fence import may_pass, told
 from autograder.text.names import safe_name
 
 TEMPLATE = "feedback.html.j2"
@@ -57,7 +57,7 @@ def _write_pages(folder: Path, course: Course, effective: Effective) -> list[str
         except Exception as error:
             if may_pass(error):
                 raise
-            faults.append(f"{student.grades[0].student}: {sentence_of(error)}")
+            faults.append(told(error, student.grades[0].student))
     return faults
 
 

@@ -21,7 +21,7 @@ from autograder.gradebook.journal import Reading
 from autograder.gradebook.lateness import GradeKey
 from autograder.gradebook.table import write_gradebook
 from autograder.records import Grade, Submission
-from autograder.runs.fence import may_pass, sentence_of
+from autograder.runs.fence import may_pass, told
 from autograder.runs.watching import State
 
 MOST_RECENT = 20
@@ -156,10 +156,8 @@ class LivePages:
 
     def troubled_by(self, error: Exception, student: str = "") -> None:
         """Tell of an error; of a fault, with the student whose name or work met it."""
-        sentence = sentence_of(error)
-        is_named = student and not may_pass(error)
         kind = str(error.strerror) if isinstance(error, OSError) else ""
-        self.troubled(f"{student}: {sentence}" if is_named else sentence, kind)
+        self.troubled(told(error, student), kind)
 
     def looked(self, state: State) -> None:
         is_new = state != self._state

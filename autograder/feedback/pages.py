@@ -9,8 +9,8 @@ from autograder.feedback.causes import STATES
 from autograder.gradebook.final_scores import number
 from autograder.installation.distribution import install_extra
 from autograder.records import Grade, InfrastructureError, Submission
-from autograder.submissions import folder_name
 from autograder.text.files import write_whole
+from autograder.text.names import folder_name
 from autograder.text.wording import begun
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from autograder.gradebook.texts import files_of
 from autograder.gradebook.visibility import when, with_full_messages
 from autograder.records import Grade, SourceFile, TestResult
 from autograder.source.text import cell_source, notebook_cells
-from autograder.submissions import folder_name
+from autograder.text.names import folder_name
 
 FOLDER = "students"
 MOST_LINES = 2_000  # of a cell or file

@@ -72,6 +72,7 @@ class GradedExporter(NotebookExporter):
             )
             raise refusal(converter, f"{sentence} First: nbgrader generate_assignment {name}")
         self.begin()
+        self.records = PageRecords(self._folder_of_journal, self.course)
         self._enter_names()
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
@@ -87,7 +88,7 @@ class GradedExporter(NotebookExporter):
 
     def begin(self) -> None:
         """Read and grade the submissions that nbgrader will process; raises NbGraderException."""
-        folder = self.folder_of_journal
+        folder = self._folder_of_journal
         try:
             around = self._submitted(".").parent
             folders = {
@@ -110,7 +111,8 @@ class GradedExporter(NotebookExporter):
 
     def _enter_names(self) -> None:
         names = {
-            safe_name(student): name for student, name in read_names(self.folder_of_journal).items()
+            safe_name(student): name
+            for student, name in read_names(self._folder_of_journal).items()
         }
         with Gradebook(self.folder.db_url, self.folder.course_id) as gradebook:
             enter_due(gradebook, self.course, self.assignment)
@@ -121,8 +123,7 @@ class GradedExporter(NotebookExporter):
             gradebook.db.commit()
 
     @property
-    def folder_of_journal(self) -> Path:
-        """The folder with the grades and the pictures."""
+    def _folder_of_journal(self) -> Path:
         return Path(self.folder.root) / self.journal
 
     def _due(self) -> Iterator[str]:
@@ -250,9 +251,8 @@ class ShowGrade(NbGraderPreprocessor):
             raise InfrastructureError(
                 f"{student} could not be graded; see above. This is not a score."
             )
-        records = PageRecords(exporter.folder_of_journal, exporter.course)
         counted = Effective([grade], {}, [], ClassList())
-        show_grade(nb, exporter.assignment, records.page(grade, counted, scores=True))
+        show_grade(nb, exporter.assignment, exporter.records.page(grade, counted, scores=True))
         return nb, resources
 
 

@@ -8,7 +8,7 @@ import gc
 import multiprocessing
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -24,7 +24,7 @@ class Disposable:
     """Calls functions in one fork at a time; each fork calls `started` first, and then `enclose` with the
     descriptor of its pipe.
 
-    `fits` tells whether a value can be what the function returns for the arguments; a fork that
+    `fits` tells whether a value can be what a function returns for its arguments; a fork that
     replies with another is no longer trusted, and counts as one that ended.
     """
 
@@ -33,7 +33,7 @@ class Disposable:
         watch: KernelWatch,
         started: Callable[[], None],
         enclose: Callable[[int], object] = lambda pipe: None,
-        fits: Callable[..., bool] = lambda value, function, arguments: True,
+        fits: Callable[[Any, Sequence[Any]], bool] = lambda value, arguments: True,
     ) -> None:
         self._watch = watch
         self._fits = fits
@@ -94,7 +94,9 @@ class Disposable:
         process.join()
         return int(process.exitcode)
 
-    def _reply(self, *request: Any) -> tuple[Any, str, bool] | None:
+    def _reply(
+        self, left_out: dict[str, bool], function: Callable[..., Any], arguments: Sequence[Any]
+    ) -> tuple[Any, str, bool] | None:
         """Return the reply of `_serve`: value or exception, traceback, whether the fork is in doubt; None if it ended."""
         if self._process is None:
             self._watch.clear()
@@ -108,13 +110,13 @@ class Disposable:
             self._process.start()
             theirs.close()
         try:
-            self._connection.send(request)
+            self._connection.send((left_out, function, arguments))
             data = self._connection.recv_bytes(LONGEST_REPLY)
         except (EOFError, OSError):
             return None
         try:
             value, raised_at, in_doubt = replies.loads(data)
-            if not (raised_at or self._fits(value, *request[1:])):
+            if not (raised_at or self._fits(value, arguments)):
                 raise ValueError("a reply to another call")
         except Exception:  # it was no trusted code that sent this
             self._process.kill()

@@ -20,6 +20,12 @@ def sentence_of(error: Exception) -> str:
     return f"A fault of the autograder ({what}); all others are served. Please report it."
 
 
+def told(error: Exception, entry: str = "") -> str:
+    """Return an error as a sentence; one that is a fault of this program with the entry that met it."""
+    sentence = sentence_of(error)
+    return f"{entry}: {sentence}" if entry and not may_pass(error) else sentence
+
+
 def as_failure(error: Exception) -> InfrastructureError:
     """Return an error as a failure of the machine, which is never a score."""
     return (

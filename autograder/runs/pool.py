@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -139,13 +139,14 @@ def _disposable() -> Disposable:
     return Disposable(_watch(), started=end_with_parent, enclose=_shut_in, fits=_fits)
 
 
-def _fits(value: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> bool:
-    """Whether a fork's reply can be true: a grade is that of the submission that was asked for."""
-    if function is not grade_one:
-        return True
-    (submission,) = arguments
-    expected = (submission.student, submission.assignment, submission_digest(submission))
-    return isinstance(value, Grade) and value.attempt == expected
+def _fits(value: Any, arguments: Sequence[Any]) -> bool:
+    """Whether a fork's reply can be true: whatever is asked with a submission, the reply is its grade."""
+    return all(
+        isinstance(value, Grade)
+        and value.attempt == (asked.student, asked.assignment, submission_digest(asked))
+        for asked in arguments
+        if isinstance(asked, Submission)
+    )
 
 
 def _shut_in(pipe: int) -> None:

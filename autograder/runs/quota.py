@@ -14,7 +14,9 @@ class Quotas:
     """The times of automatic gradings in a journal, as far as a quota needs them."""
 
     def __init__(self, course: Course, past: Iterable[Grade]) -> None:
-        self._per_hour = {each.name: each.limits.per_hour for each in course.assignments}
+        self._per_hour = {
+            assignment.name: assignment.limits.per_hour for assignment in course.assignments
+        }
         self._times: dict[tuple[str, str], deque[datetime]] = {}
         for grade in past:
             self.note(grade)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from autograder.course.config import Course
-from autograder.course.digests import suite_digest
+from autograder.course.digests import suite_digests
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.texts import StoredSubmission
 from autograder.installation.extensions import extensions, load_extension
@@ -42,9 +42,7 @@ def ungraded(
     course: Course, stored: Iterable[StoredSubmission], journal: Journal
 ) -> list[StoredSubmission]:
     """Return the submissions for which the journal has no grade of the same text by the current suite."""
-    suites = {
-        assignment.name: suite_digest(course, assignment) for assignment in course.assignments
-    }
+    suites = suite_digests(course)
     return [
         handed_in
         for handed_in in stored

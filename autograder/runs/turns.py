@@ -62,10 +62,12 @@ class Turns:
     ) -> HandIn | None:
         """Return who is next; None if nobody may be."""
         busy = {hand_in.student for hand_in in running}
-        ready = [each for each in waiting if each.due <= now and each.student not in busy]
-        others = [each for each in ready if not self._is_stranger(each.student)]
+        ready = [
+            hand_in for hand_in in waiting if hand_in.due <= now and hand_in.student not in busy
+        ]
+        others = [hand_in for hand_in in ready if not self._is_stranger(hand_in.student)]
         is_last = len(running) == self._graders - 1 > 0
-        if is_last and any(self._is_slow(each, now) for each in running):
+        if is_last and any(self._is_slow(hand_in, now) for hand_in in running):
             ready = others
         if self._owes_a_turn and others:
             ready = others

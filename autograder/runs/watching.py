@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
 
-from autograder.course.digests import suite_digest
+from autograder.course.digests import suite_digests
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.run_state import fresh_seed
@@ -20,7 +20,7 @@ from autograder.gradebook.texts import StoredSubmission
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, Submission
 from autograder.runs.arrivals import Arrivals, HandIns
-from autograder.runs.fence import may_pass, sentence_of
+from autograder.runs.fence import may_pass, sentence_of, told
 from autograder.runs.pool import Plan, this_grader
 from autograder.runs.quota import Quotas
 from autograder.runs.run import Graders
@@ -94,7 +94,7 @@ class Watching:
         self._listener = listener
         self._clock = clock
         self._now = now
-        self._suites = {each.name: suite_digest(course, each) for each in course.assignments}
+        self._suites = suite_digests(course)
         self._arrivals = Arrivals(hand_ins, self._tell, clock)
         self._waiting: dict[Key, HandIn] = {}
         self._graders: Graders[HandIn] = Graders(plan)
@@ -134,19 +134,19 @@ class Watching:
         self._listener.looked(State(ready, running, len(self._waiting) - ready))
 
     def _tell(self, entry: str, error: Exception) -> None:
-        """Tell of an error in place of ending; where it is a fault, with the entry that met it."""
-        sentence = sentence_of(error)
-        is_named = entry and not may_pass(error)
-        self._listener.troubled(f"{shown(entry)}: {sentence}" if is_named else sentence)
+        """Tell of an error in place of ending."""
+        self._listener.troubled(told(error, shown(entry)))
 
     def _admit(self, names: list[str]) -> None:
         """Let the work of these entries wait, unless the journal has its grade; if that fails, of each entry alone."""
         try:
             stored = self._read(names)
         except Exception:
-            stored = [each for name in names for each in self._read_alone(name)]
-        for each in stored:
-            self._await_turn(each)
+            stored = []
+            for name in names:
+                stored += self._read_alone(name)
+        for submission in stored:
+            self._await_turn(submission)
 
     def _read_alone(self, name: str) -> list[StoredSubmission]:
         """Store the work of one entry; one that cannot be read is tried again if that may help, else when it changes."""
@@ -161,8 +161,10 @@ class Watching:
     def _read(self, names: list[str]) -> list[StoredSubmission]:
         """Store the work of these entries, and when it was handed in."""
         place = self._hand_ins
-        found = (each for each in place.submissions(names) if not _is_empty(each))
-        stored = texts.put(self._folder, found)
+        submissions = (
+            submission for submission in place.submissions(names) if not _is_empty(submission)
+        )
+        stored = texts.put(self._folder, submissions)
         keep_times(self._folder, place.root, stored, place.trusts_stamps, self._plan.course)
         return stored
 

@@ -34,7 +34,7 @@ def pack(work: Work, folder: Path) -> Packed:
     """
     work.require_clear()
     assignment = _assignment(work)
-    name = f"{work.stem}{work.file.suffix}"
+    name = f"{work.stem}{work.file.suffix.lower()}"
     text = read(work.file)
     if not text.strip():
         raise RefusedError(f"{work.file.name} is empty. Was it saved?")
@@ -67,7 +67,7 @@ def pack(work: Work, folder: Path) -> Packed:
 
 
 def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> Submission:
-    from autograder.submissions import find_submissions
+    from autograder.submissions.find import find_submissions
 
     course = Course(root=archive.parent, title=assignment.title, assignments=(assignment,))
     (submission,) = find_submissions(archive, course)

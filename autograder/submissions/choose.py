@@ -254,7 +254,10 @@ def _leaves(entries: Sequence[Entry], problems: list[str], way: str = "") -> Ite
                 raise RefusedError(f"There are more than {ENTRIES} files. {files.ONLY_THE_FILE}")
             if isinstance(entry, File | Odd):
                 yield Leaf(f"{way}{entry.name}", entry, age)
-            elif is_work(entry) and depth <= DEPTH:
+            elif is_work(entry):
+                if depth > DEPTH:
+                    problems.append(f"{shown(entry.name)} lies more than {DEPTH} folders deep.")
+                    continue
                 try:
                     inside = entry.entries()
                 except RefusedError as refusal:
@@ -588,7 +591,7 @@ class _HandIn:
         considered = (*self._sources(), *self.unread, *self.archives, *leaves)
         shared = len(_common([leaf.folders for leaf in considered]))
         ways = ["/".join(leaf.path.split("/")[shared:]) for leaf in leaves]
-        return joined([shown(_spelt(way)) for way in ways], LISTED)
+        return joined([shown(way) for way in ways], LISTED)
 
     # -- archives, and nothing ------------------------------------------------------------------------
 
@@ -673,12 +676,6 @@ def _is_own(entry: Entry, wanted: Wanted) -> bool:
 def _is_spelt(name: str, spellings: Iterable[str]) -> bool:
     plain = {stem(name).casefold(), plain_stem(name).casefold(), COUNTED.sub("", name).casefold()}
     return any(spelling.casefold() in plain for spelling in spellings)
-
-
-def _spelt(way: str) -> str:
-    """Return the way to a file with its suffix in lower case, as the file is named in a grade."""
-    ending = suffix(way)
-    return f"{way[: len(way) - len(ending)]}{ending}"
 
 
 def _common(ways: Sequence[Sequence[str]]) -> list[str]:

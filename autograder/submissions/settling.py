@@ -103,7 +103,7 @@ class Settling:
     @property
     def folders(self) -> set[Path]:
         """The folders of all entries, at any depth."""
-        return {folder for entry in self._entries.values() for folder in entry.seen.folders}
+        return set[Path]().union(*(entry.seen.folders for entry in self._entries.values()))
 
     @property
     def due(self) -> list[str]:

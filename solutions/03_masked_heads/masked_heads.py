@@ -273,8 +273,8 @@ if __name__ == "__main__":
     optimiser = torch.optim.Adam(learned, lr=0.01)
     for step in range(61):
         ids = torch.randint(V, (64, T))                                                 # (B, T)
-        scores = head(letters(ids) + seats.weight)                                      # (B, T, V)
-        guesses, before = scores[:, 1:], ids[:, :-1]                                    # (B, T - 1, V), (B, T - 1)
+        logits = head(letters(ids) + seats.weight)                                      # (B, T, V)
+        guesses, before = logits[:, 1:], ids[:, :-1]                                    # (B, T - 1, V), (B, T - 1)
         loss = nn.functional.cross_entropy(guesses.flatten(0, 1), before.flatten())     # ()
         optimiser.zero_grad()
         loss.backward()

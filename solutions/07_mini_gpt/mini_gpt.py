@@ -578,17 +578,17 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # | word vectors | what a word knows when it comes in | $E[\text{id}_t]$ | `(B, T, C)` |
 # | positions | a number for its seat | $E[\text{id}_t] + P[t]$ | `(B, T, C)` |
 # | queries, keys | ask a question; what I can be asked about | $q = x W_Q,\ k = x W_K$ | `(B, H, T, D)` |
-# | attention weights | listen more to those who have an answer | $\operatorname{softmax}(q k^\top / \sqrt D)$ | `(B, H, T, T)` |
+# | attention weights | listen more to those who know | $\operatorname{softmax}(q k^\top / \sqrt D)$ | `(B, H, T, T)` |
 # | causal mask | never listen to a word behind you | $s \le t$ | `(T, T)` |
-# | values, weighted sum | what is said, and what I take away of it | $\sum_s \text{weight}_{t,s}\, v_s$ | `(B, H, T, D)` |
-# | heads, output projection | several listeners, their notes stapled together | $[\text{head}_0 \,\Vert\, \dots]\, W_O$ | `(B, T, C)` |
+# | values, weighted sum | what is said; what I take away | $\sum_s \text{weight}_{t,s}\, v_s$ | `(B, H, T, D)` |
+# | heads, output projection | several listeners, one bundle of notes | $[\text{head}_0, \dots]\, W_O$ | `(B, T, C)` |
 # | feed-forward layer | a quiet minute to think | $W_2\, \phi(W_1 x)$ | `(B, T, C)` |
 # | residual stream | what a word carries; nothing is taken from it, only added | $x + f(x)$ | `(B, T, C)` |
 # | layer norm | everybody speaks up, and nobody shouts | $(x - \mu) / \sigma$ | `(B, T, C)` |
 # | blocks | the floors | $N$ times | `(B, T, C)` |
 # | logits | a guess on the roof | $\text{fc}(\text{ln}(x))$ | `(B, T, V)` |
 # | loss | how much the wind laughs | $-\ln p(\text{right word})$ | `()` |
-# | a training step | down again, and move the chairs a little | $\theta \leftarrow \theta - \text{lr} \cdot \dots$ | all of $\theta$ |
+# | a training step | down again, and move the chairs a little | $\theta \leftarrow \theta - \dots$ | all of $\theta$ |
 # | generation | they answer one after another, and it is a story | draw, append, ask again | `(B, T + 1)` |
 #
 # A word of caution. Much of the beautiful text that your model writes is simply learned by heart; the text is so

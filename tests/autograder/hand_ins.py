@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder.course.config import Assignment, Course, Part
 from autograder.records import Submission
-from autograder.submissions import find_submissions
+from autograder.submissions.find import find_submissions
 
 CODE = "def add(a, b):\n    return a + b\n"
 TOTAL = "class Total: pass\n"

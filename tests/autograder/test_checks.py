@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -388,7 +388,6 @@ def test_unusual_values_give_a_short_sentence(odd: str, look: str) -> None:
 # The public sentence
 
 
-@settings(deadline=None)
 @given(st.integers(1000, 9999), st.integers(1000, 9999), st.integers(1000, 9999))
 def test_public_sentences_contain_no_inputs_or_expected_values(
     mine: int, secret: int, argument: int
@@ -469,7 +468,6 @@ def test_a_set_that_differs_is_shown() -> None:
     assert caught.value.public == "The set of ids is not as expected."
 
 
-@settings(deadline=None)
 @given(tensors(), st.data())
 def test_close_names_the_position_of_one_changed_number(t: Tensor, data: st.DataObject) -> None:
     at = tuple(data.draw(st.integers(0, size - 1)) for size in t.shape)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from autograder.course.config import Course
 from autograder.records import RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.files import CLASS_BYTES, STUDENT_BYTES, STUDENT_ENTRIES
+from autograder.submissions.find import find_submissions
 from tests.autograder.hand_ins import CODE, found, make_course, problem, write, zipped
 
 
@@ -217,7 +217,7 @@ def check_any_bytes(folder: Path, content: bytes) -> None:
     assert peak < 2 * STUDENT_BYTES
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=2000))
 def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> None:
     check_any_bytes(tmp_path_factory.mktemp("random"), content)
@@ -226,7 +226,7 @@ def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> No
 NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith("\0"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
 def test_any_names_in_archives_raise_no_exception(
     tmp_path_factory, files: list[tuple[str, bytes]]

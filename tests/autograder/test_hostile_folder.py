@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.course.config import load_course
-from autograder.submissions import find_submissions
+from autograder.submissions.find import find_submissions
 from tests.autograder.hostile_folder import SECRET, make_hostile
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course

@@ -35,8 +35,8 @@ from autograder.gradebook.lateness import (
 from autograder.gradebook.times import keep_times, read_names, read_times
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.run import RunSummary
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, write_collected
+from autograder.submissions.find import find_submissions
 from tests.autograder.pages import write_all
 from tests.autograder.tables import rows_of
 from tests.autograder.tiny_course import COURSE, write_tiny_course
@@ -261,7 +261,14 @@ def submission(student: str, text: str = "x = 1\n", path: Path | None = None) ->
 
 
 def run_of(folder: Path, grades: list[Grade], finals: Mapping[GradeKey, Final]) -> Run:
-    return Run(folder, folder / "index.html", tuple(grades), finals, summary=RunSummary())
+    return Run(
+        folder,
+        folder / "index.html",
+        tuple(grades),
+        finals,
+        names=read_names(folder),
+        summary=RunSummary(),
+    )
 
 
 def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):

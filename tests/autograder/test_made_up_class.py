@@ -11,7 +11,7 @@ from made_up_class import ANSWER_KINDS, MadeUpStudent, SampleAnswer, main, write
 from autograder.course.config import Course, CourseError, load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade
-from autograder.submissions import find_submissions
+from autograder.submissions.find import find_submissions
 from autograder.walls.outside.launcher import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,8 @@ from autograder.records import RefusedError
 from autograder.selfcheck.check import check_target
 from autograder.source.file_kinds import MOST_BRACKETS, source_text
 from autograder.source.gate import FILE_BYTES
-from autograder.submissions import files, find_submissions
+from autograder.submissions import files
+from autograder.submissions.find import find_submissions
 from tests.autograder.student_folder import RIGHT, copy_of
 
 

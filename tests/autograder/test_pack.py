@@ -13,7 +13,7 @@ from autograder.course.config import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
-from autograder.submissions import find_submissions
+from autograder.submissions.find import find_submissions
 from tests.autograder.student_folder import RIGHT, SUBTRACTS, same_as_golden, write_answer
 from tests.autograder.tiny_course import write_tiny_course
 

@@ -11,7 +11,7 @@ from autograder.bridge.outside.replay import Node, ReplayCache, Request
 from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
-from autograder.suite.session import SuiteSession
+from autograder.suite import session
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import write_files
 
@@ -122,13 +122,13 @@ def grader(one_grader: Grader) -> Grader:
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the tests whose code was executed."""
     names: list[str] = []
-    run = SuiteSession.run
+    run = session.runtestprotocol
 
-    def noted(self, test, *rest):
-        names.append(test.name)
-        return run(self, test, *rest)
+    def noted(item, **options):
+        names.append(item.name)
+        return run(item, **options)
 
-    monkeypatch.setattr(SuiteSession, "run", noted)
+    monkeypatch.setattr(session, "runtestprotocol", noted)
     return names
 
 

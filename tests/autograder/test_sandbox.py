@@ -197,16 +197,40 @@ def test_python_and_its_packages_can_be_read(any_tier):
 @pytest.mark.skipif(
     not Layout.of_this_python().hidden, reason="this environment uses the interpreter's packages"
 )
-def test_packages_beside_the_interpreter_are_not_there(namespaces) -> None:
+@pytest.mark.parametrize("tier", SAFE)
+def test_packages_beside_the_interpreter_cannot_be_read(started, tier) -> None:
     """A virtual environment does not use them, and what an author has installed there is nobody's business."""
     text = """
         import os
         def attempt(folders):
-            return [os.listdir(folder) for folder in folders if os.path.isdir(folder)]
+            read = []
+            for folder in folders:
+                for place, _, names in os.walk(folder):
+                    for name in names:
+                        try:
+                            open(os.path.join(place, name), "rb").close()
+                        except OSError:
+                            continue
+                        read.append(name)
+            return read
         """
     layout = Layout.of_this_python()
-    inside = ["/python" / folder.relative_to(layout.base) for folder in layout.hidden]
-    assert attempt(namespaces, text, list(map(str, inside)))["value"] == [[]] * len(inside)
+    base = Path("/python") if tier == "namespaces" and not layout.base_is_system else layout.base
+    folders = [str(base / folder.relative_to(layout.base)) for folder in layout.hidden]
+    assert any(path.is_file() for folder in layout.hidden for path in folder.rglob("*"))
+    assert attempt(started(tier), text, folders) == {"value": []}
+
+
+@pytest.mark.parametrize("tier", SAFE)
+def test_modules_of_python_are_found_when_they_are_looked_for_anew(started, tier) -> None:
+    text = """
+        def attempt():
+            import importlib
+            importlib.invalidate_caches()
+            import _lsprof, wave, xmlrpc.client, numpy.polynomial
+            return "found"
+        """
+    assert attempt(started(tier), text) == {"value": "found"}
 
 
 def test_namespaces_show_an_empty_machine(namespaces):

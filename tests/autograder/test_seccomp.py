@@ -234,5 +234,5 @@ def test_a_safe_tier_does_not_work_without_a_filter(monkeypatch):
     monkeypatch.setattr(seccomp, "supported", lambda: False)
     for tier in SAFE_TIERS:
         with pytest.raises(OSError, match="there is no list of system calls"):
-            TIERS[tier](()).filter_calls()
-    TIERS["unsafe"](()).filter_calls()
+            TIERS[tier]((), ()).filter_calls()
+    TIERS["unsafe"]((), ()).filter_calls()

@@ -27,6 +27,7 @@ from autograder.runs import replies
 from autograder.runs.disposable import Disposable
 from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
 from autograder.runs.private_folder import PrivateFolder
+from autograder.runs.watching import grade_anew
 from autograder.walls.inside.tried import NETWORK
 from autograder.walls.outside import doctor
 from autograder.walls.outside.shut_in import shut_in
@@ -42,6 +43,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 @pytest.fixture(scope="module")
 def pool(course: Course) -> Iterator[GraderPool]:
     with graders(Plan(course, run_seed=1)) as started:
+        started.submit(temporary_file).result()  # it finds this module before the course's `tests`
         yield started
 
 
@@ -205,12 +207,14 @@ FORGED = {
 }
 
 
+@pytest.mark.parametrize("arguments", [(grade_one,), (grade_anew, 1)], ids=["grade", "watch"])
 @pytest.mark.parametrize("changes", FORGED.values(), ids=FORGED)
-def test_a_fork_that_replies_with_the_grade_of_other_work_is_replaced(pool, changes):
+def test_a_fork_that_replies_with_the_grade_of_other_work_is_replaced(pool, changes, arguments):
     submission = Submission("ada", NAME, (SourceFile("adding.py", ALTERNATIVE),))
-    right = pool.submit(grade_one, submission).result()
+    function, *seeds = arguments
+    right = pool.submit(function, submission, *seeds).result()
     before = pool.submit(poisoned, replace(right, **changes)).result()
-    again = pool.submit(grade_one, submission).result()
+    again = pool.submit(function, submission, *seeds).result()
     assert (again.attempt, again.score) == (right.attempt, right.score)
     assert pool.submit(os.getpid).result() != before
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.course.config import Course
-from autograder.submissions import folder_name, safe_name
-from autograder.text.names import student_name
+from autograder.text.names import folder_name, safe_name, student_name
 from tests.autograder.hand_ins import make_course
 
 

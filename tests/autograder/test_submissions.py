@@ -15,9 +15,9 @@ import pytest
 from autograder.course.config import Course
 from autograder.records import InfrastructureError, RefusedError
 from autograder.source.gate import FILE_BYTES
-from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.files import STUDENT_ENTRIES, DiskFolder
+from autograder.submissions.find import find_submissions
 from tests.autograder.hand_ins import (
     CODE,
     NOTEBOOK,

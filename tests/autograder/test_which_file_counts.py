@@ -29,8 +29,8 @@ from autograder.records import RefusedError, SourceFile, Submission
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work
 from autograder.source.stub import UNKNOWN, ReleasedStub, released_stub
-from autograder.submissions import find_submissions
 from autograder.submissions.class_folder import ClassFolder
+from autograder.submissions.find import find_submissions
 from tests.autograder.hand_ins import zipped
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.student_repositories import GIT, make_repository
@@ -56,6 +56,7 @@ ANSWERS = {
     "other name at the top": ["adding_final.py"],
     "top": ["adding.py"],
     "a duplicate": ["src/adding (1).py"],
+    "suffix in capitals": ["src/adding.PY"],
     "notebook beside": [f"{HOME}/adding.ipynb"],
     "two answers": [f"{HOME}/adding.py", f"{HOME}/draft/adding.py"],
     "two of other names": [f"{HOME}/one.py", f"{HOME}/two.py"],
@@ -414,6 +415,15 @@ def test_an_answer_that_is_called_like_a_test_counts_before_the_stub(
     assert f"{name.removeprefix('../')} counts: there is no answer in" in found.notes[0]
     beside = handed_in(course, tmp_path, {"adding.py": RIGHT, name: text_of(name)})
     assert (texts(beside), beside.notes) == ([RIGHT], ())
+
+
+def test_a_folder_that_lies_too_deep_is_named(course: Course, stub: str, tmp_path: Path) -> None:
+    deep = "/".join(f"f{number}" for number in range(10))
+    found = handed_in(course, tmp_path, {"adding.py": stub, f"{deep}/adding.py": RIGHT})
+    assert texts(found) == [stub]
+    assert found.notes[0].endswith("f8 lies more than 8 folders deep.")
+    alone = handed_in(course, tmp_path / "alone", {f"{deep}/adding.py": RIGHT})
+    assert "f8 lies more than 8 folders deep." in (alone.problem or "")
 
 
 ONE: dict[str, list[str]] = {

@@ -111,7 +111,7 @@ def same_bits(a, b):
 # ---------------------------------------------------------------------- what travels
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(values)
 @example([float("nan"), float("inf"), -0.0, 1e-320, -(2**63), 2**63 - 1])
 @example({1: "a", None: (), (True, "x", (None,)): [torch.tensor(3.0)], float("nan"): {}})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import autograder
 from autograder.course.config import FILE_NAME, Course, load_course
-from autograder.course.digests import suite_digest
+from autograder.course.digests import suite_digests
 from autograder.records import InfrastructureError
 from autograder.runs.pool import Plan
 from autograder.text.files import add_files, zipped
@@ -37,9 +37,8 @@ class Bundle:
         files = course_files(plan.course, plan.names)
         archive = b"".join(zipped((plan.course.label(file), file.read_bytes()) for file in files))
         digest = hashlib.sha256(archive).hexdigest()
-        return cls(
-            archive, digest, versions(), _suites(plan), (plan.run_seed, plan.tier, plan.names)
-        )
+        suites = suite_digests(plan.course, plan.names)
+        return cls(archive, digest, versions(), suites, (plan.run_seed, plan.tier, plan.names))
 
     def unpack(self, folder: Path) -> Plan:
         """Write the course into an empty private folder; raises InfrastructureError if grades could differ here."""
@@ -59,7 +58,7 @@ class Bundle:
             archive.extractall(folder)
         run_seed, tier, names = self.plan
         plan = Plan(load_course(folder / FILE_NAME), run_seed, tier, 1, names)
-        if _suites(plan) != self.suites:
+        if suite_digests(plan.course, names) != self.suites:
             raise InfrastructureError(
                 "It reads the suites of the course differently. Install the same packages there."
             )
@@ -77,13 +76,6 @@ def versions() -> dict[str, str]:
         "Python": python,
         **packages,
         "autograder": f"{autograder.__version__} ({engine.hexdigest()[:8]})",
-    }
-
-
-def _suites(plan: Plan) -> dict[str, str]:
-    return {
-        assignment.name: suite_digest(plan.course, assignment)
-        for assignment in plan.course.select(plan.names)
     }
 
 

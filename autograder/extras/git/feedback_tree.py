@@ -7,7 +7,7 @@ from autograder.feedback.html import as_html
 from autograder.feedback.markdown import as_markdown, escaped
 from autograder.feedback.record import PageRecord
 from autograder.gradebook.final_scores import number
-from autograder.submissions import folder_name
+from autograder.text.names import folder_name
 
 README = "README.md"
 HTML = "feedback.html"

@@ -202,10 +202,9 @@ def _sentence(test: TestResult) -> str:
 
 
 def _unexplained(grade: Grade) -> float:
-    tests = (test for test in grade.tests if test.fails)
-    lost = (
-        test.max_score - test.score
-        for test in tests
-        if not test.mistake and not test.hint and not is_unwritten(test)
+    unexplained = (
+        test
+        for test in grade.tests
+        if test.fails and not test.mistake and not test.hint and not is_unwritten(test)
     )
-    return round(sum(lost), 2)
+    return round(sum(test.lost for test in unexplained), 2)

@@ -18,8 +18,8 @@ from autograder.feedback.painter import draw_pictures
 from autograder.feedback.titles import parts_in_order
 from autograder.records import Grade, InfrastructureError, RefusedError
 from autograder.runs.pool import Plan, graders
-from autograder.submissions import folder_name
 from autograder.text.files import check_file, marked
+from autograder.text.names import folder_name
 
 TEMPLATES = Path(__file__).parent / "templates"
 

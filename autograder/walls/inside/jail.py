@@ -75,8 +75,9 @@ class Walls:
     name = ""
     needs_filter = False
 
-    def __init__(self, readable: Iterable[str]) -> None:
+    def __init__(self, readable: Iterable[str], hidden: Iterable[str]) -> None:
         self.readable = tuple(readable)
+        self.hidden = tuple(hidden)
         self.note = ""
         self.scratch = ""  # the folder with those of the workers, unless each has a disk of its own
         # gets the descriptor by which calls are heard of that the filter refuses a worker
@@ -166,11 +167,17 @@ class Landlock(Walls):
     name = "landlock"
     needs_filter = True
 
+    def make_room(self) -> None:
+        """Also find out, once for all workers, what shows Python without packages that lie beside it."""
+        super().make_room()
+        self._shown = landlock.around(self.readable, self.hidden)
+
     def _hide_files(self, limits: Mapping[str, float]) -> None:
         super()._hide_files(limits)
         hide_from_memory_killer()
         no_new_privileges()
-        landlock.restrict(self.readable, [os.getcwd()])
+        readable, listed = self._shown
+        landlock.restrict(readable, [os.getcwd()], listed)
 
 
 class Namespaces(Walls):

@@ -4,7 +4,7 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from autograder.walls.inside.libc import check, libc
 
@@ -35,10 +35,34 @@ def version() -> int:
     return max(0, version)
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str] = ()) -> None:
+def around(paths: Iterable[str], hidden: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return what shows these paths and nothing in the `hidden` folders: paths to read, and folders to list alone.
+
+    A right over a folder holds for all below it. So a folder round a hidden one can only be listed,
+    as Python does to find modules, and each of its entries is read by a right of its own.
+    """
+    readable = []
+    listed = []
+    waiting = [os.path.realpath(path) for path in paths if os.path.exists(path)]
+    while waiting:
+        path = waiting.pop()
+        if path in hidden:
+            continue
+        if not any(folder.startswith(f"{path}/") for folder in hidden):
+            readable.append(path)
+            continue
+        listed.append(path)
+        waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
+    return readable, listed
+
+
+def restrict(
+    readable: Iterable[str], writable: Iterable[str] = (), listed: Iterable[str] = ()
+) -> None:
     """Hide all files except those at or below these paths from this process and its children, for good.
 
     Missing paths are skipped. Files can be written, made, moved and removed below `writable` alone.
+    Of `listed` and what is below, the names can be read.
     Needs `no_new_privs`; raises OSError if Landlock does not work.
     """
     abi = version()
@@ -49,6 +73,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str] = ()) -> None:
     try:
         for path in filter(os.path.exists, readable):
             _allow(ruleset, path, READ_ONLY)
+        for path in listed:
+            _allow(ruleset, path, READ_FOLDER)
         for path in writable:
             _allow(ruleset, path, READ_AND_WRITE & files)
         check(libc().syscall(RESTRICT_SELF, ruleset, 0), "entering Landlock")

@@ -427,7 +427,7 @@ def main() -> None:
     sys.orig_argv[:] = []
     control = socket.socket(fileno=options["control"])
     limit_own_files()
-    walls = jail.TIERS[options["tier"]](options["readable"])
+    walls = jail.TIERS[options["tier"]](options["readable"], options["hidden"])
     walls.prepare()
     try:
         entry = import_all(options)

@@ -122,7 +122,7 @@ def _plain_command(layout: Layout, options: dict[str, Any]) -> tuple[list[str], 
     paths = [str(path) for path in layout.packages]
     readable = [*map(str, layout.shown), "/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"]
     options = {**options, "path": paths, "package": str(layout.engine), "readable": readable}
-    options["scratch"] = None
+    options |= {"scratch": None, "hidden": list(map(str, layout.hidden))}
     return _python(layout.python, options), layout.environment(layout.base)
 
 
@@ -167,7 +167,7 @@ def _bubblewrap_command(
         command += ["--setenv", name, value]
     command += ["--remount-ro", "/", "--chdir", "/"]
     options = {**options, "path": paths, "package": "/engine/autograder", "readable": []}
-    options["scratch"] = SCRATCH
+    options |= {"scratch": SCRATCH, "hidden": []}
     return [*command, *_python(python, options)], {"PATH": "/usr/bin:/bin"}
 
 

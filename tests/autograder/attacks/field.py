@@ -151,7 +151,7 @@ class Field:
 
     def _hand_in(self, attack: Attack, folder: Path) -> Grade:
         """Hand in the files of a hostile and of an honest student, and grade them as a class."""
-        from autograder.submissions import find_submissions
+        from autograder.submissions.find import find_submissions
 
         (folder / "course").symlink_to(self.root)  # attackers know where the course is
         folder = folder / "class"

@@ -178,6 +178,7 @@ def grave(page: Page) -> list[str]:
     ]
 
 
+@pytest.mark.wcag("1.1.1", "1.3.1", "1.4.3", "1.4.10", "2.4.2", "2.4.4", "3.1.1", "4.1.2")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
@@ -204,6 +205,7 @@ def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 
 
+@pytest.mark.wcag("2.1.1", "2.4.7", "4.1.3")
 def test_report_table_can_be_searched_and_sorted_by_keyboard(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, "index.html")) as page:
         tab_to(page, "#search")

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from autograder.installation.extensions import extensions
 
 DOCS = Path(__file__).parents[3] / "docs/exports.md"
 
@@ -15,7 +22,21 @@ def example_in_the_docs(line: str) -> str:
     return program
 
 
-def installed_package(folder: Path, module: str, text: str, entry_points: str) -> None:
+@contextmanager
+def installed_package(folder: Path, module: str, text: str, entry_points: str) -> Iterator[None]:
+    """Install a package and take it back: no other test finds its names or its imported module."""
+    write_package(folder, module, text, entry_points)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        extensions.cache_clear()
+        try:
+            yield
+        finally:
+            sys.modules.pop(module, None)
+            extensions.cache_clear()
+
+
+def write_package(folder: Path, module: str, text: str, entry_points: str) -> None:
     """Write a package as pip leaves it: a module, and the names that it registers."""
     information = folder / f"{module}-1.0.dist-info"
     information.mkdir(parents=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,6 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.gradebook.journal import Journal
-from autograder.installation.extensions import extensions
 from autograder.records import Grade
 from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
 
@@ -23,27 +24,33 @@ COMMANDS = (
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def package(tmp_path: Path) -> Iterator[None]:
     """A package with three commands: one works, one names nothing, and the module of one is not there."""
-    site = tmp_path / "site-packages"
-    installed_package(site, "of_a_stranger", example_in_the_docs("def count_command"), COMMANDS)
-    monkeypatch.syspath_prepend(str(site))
-    extensions.cache_clear()
-    yield
-    extensions.cache_clear()
-    sys.modules.pop("of_a_stranger", None)
+    text = example_in_the_docs("def count_command")
+    with installed_package(tmp_path / "site-packages", "of_a_stranger", text, COMMANDS):
+        yield
 
 
 def test_a_package_adds_a_command(package: None, tmp_path: Path) -> None:
     with Journal(tmp_path / "grades") as journal:
         journal.append(Grade("ada", "01_adding", "graded", 1.0, 2.0))
-    done = CliRunner().invoke(app, ["count", str(tmp_path / "grades")])
-    assert (done.exit_code, done.stdout) == (0, "1 grades.\n"), done.output
-    done = CliRunner().invoke(
-        app, ["count", str(tmp_path / "grades"), "--status", "refused", "--json"]
-    )
-    assert done.stdout == '{"grades": 0}\n'
+    assert typed(tmp_path, "count", str(tmp_path / "grades")) == "1 grades.\n"
+    refused = typed(tmp_path, "count", str(tmp_path / "grades"), "--status", "refused", "--json")
+    assert refused == '{"grades": 0}\n'
     assert autograder.count(tmp_path / "grades").grades == 1
+
+
+def typed(folder: Path, *words: str) -> str:
+    """Return what a command prints in a process of its own, which finds the package."""
+    path = os.pathsep.join(
+        [str(folder / "site-packages"), str(Path(autograder.__file__).parents[1])]
+    )
+    program = [sys.executable, "-c", "from autograder.cli import main; main()", *words]
+    done = subprocess.run(
+        program, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_a_command_that_cannot_be_imported_is_named(package: None) -> None:

@@ -126,7 +126,7 @@ def checked(notebook, assignment) -> None:
         assert cell.outputs[1].data["text/plain"] == "0.0"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(notebooks)
 def test_any_notebook_becomes_a_valid_graded_notebook(assignment, release, document):
     text = json.dumps(document)

@@ -11,10 +11,10 @@ from autograder.extras.lms.identity import Described
 from autograder.extras.lms.raw_submission import Findings, RawSubmission
 from autograder.extras.lms.roster import Roster
 from autograder.records import RefusedError, Submission
-from autograder.submissions import find_submissions
 from autograder.submissions.below import files_below
 from autograder.submissions.entries import label
 from autograder.submissions.files import Entry, File, Odd
+from autograder.submissions.find import find_submissions
 from autograder.text.names import shown, student_name
 
 # the end of the folder's name that `gh classroom clone student-repos` makes

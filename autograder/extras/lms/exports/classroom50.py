@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.extras.lms.exports import Exported, Exporter, ExportRequest
 from autograder.records import Grade, RefusedError
-from autograder.submissions import safe_name
+from autograder.text.names import safe_name
 from autograder.text.wording import counted_are
 
 SCHEMA = "classroom50/result/v1"

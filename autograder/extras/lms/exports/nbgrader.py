@@ -11,8 +11,9 @@ from autograder.gradebook.final_scores import final_of, number
 from autograder.installation.distribution import install_extra
 from autograder.nbgrader.decided_points import by_part
 from autograder.records import Grade, InfrastructureError, RefusedError, Submission
-from autograder.submissions import find_submissions, safe_name
 from autograder.submissions.files import SOURCES
+from autograder.submissions.find import find_submissions
+from autograder.text.names import safe_name
 
 if TYPE_CHECKING:
     from nbgrader.apps.baseapp import NbGrader

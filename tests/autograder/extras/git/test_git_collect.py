@@ -22,8 +22,8 @@ from autograder.gradebook.journal import Journal, grades_at
 from autograder.gradebook.texts import put
 from autograder.gradebook.times import keep_times
 from autograder.records import Grade, InfrastructureError, RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected
+from autograder.submissions.find import find_submissions
 from tests.autograder.student_repositories import (
     NEEDS_GIT,
     StudentRepository,
@@ -260,6 +260,15 @@ def test_unchanged_work_keeps_its_first_time(
     )
     gather({"ada": repository}, FIRST + 3 * DAY)
     assert collected(tmp_path, "ada").submitted_at == "2026-11-05T10:00:00+00:00"
+
+
+def test_earlier_work_in_a_new_commit_is_handed_in_anew(tmp_path: Path, gather: Gather) -> None:
+    repository = make_repository(tmp_path, "ada", {"adding.py": answer(1)})
+    gather({"ada": repository}, FIRST)
+    for days, version in enumerate((2, 1), 1):
+        repository.commit({"adding.py": answer(version), "days.txt": str(days)})
+        gather({"ada": repository}, FIRST + days * DAY)
+    assert collected(tmp_path, "ada").submitted_at == "2026-11-04T10:00:00+00:00"
 
 
 @pytest.mark.parametrize("by_git_first", [True, False])

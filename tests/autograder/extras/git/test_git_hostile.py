@@ -27,7 +27,7 @@ from autograder.extras.git.store import Store
 from autograder.extras.lms.collecting import CollectOptions
 from autograder.records import RefusedError
 from autograder.source.gate import MEGABYTE
-from autograder.submissions import find_submissions
+from autograder.submissions.find import find_submissions
 from tests.autograder.extras.git.hostile_objects import add_pack, tree_with, zeros_from_little
 from tests.autograder.student_repositories import (
     LINK,

@@ -306,7 +306,7 @@ def test_what_a_forge_could_take_for_a_reference_is_code(text: str) -> None:
 @given(
     st.lists(st.sampled_from(["`", "``", "@a", "<b>", "![x](y)", "[x](y)", "\\", "a", " ", "#1"]))
 )
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_neighbours_of_any_kind_are_only_text(pieces: list[str]) -> None:
     page = Rendered(escaped("".join(pieces)))
     assert set(page.tags) <= {"p", "code"} and page.targets == []

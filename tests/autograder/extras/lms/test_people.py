@@ -16,8 +16,8 @@ from autograder.extras.lms.identity import Described, Directory, Id, anything
 from autograder.extras.lms.roster import read_roster
 from autograder.gradebook.decisions import ids_of, make_decision
 from autograder.records import Grade
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import read_collected
+from autograder.submissions.find import find_submissions
 from autograder.text.names import graded_name, submission_folder
 from tests.autograder.tables import column
 

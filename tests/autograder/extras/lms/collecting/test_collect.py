@@ -14,10 +14,9 @@ from autograder.cli import app
 from autograder.course.config import Course
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.exports import ExportRequest, export
-from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
-from autograder.submissions import find_submissions
 from autograder.submissions.collected import Collected, read_collected, write_collected
+from autograder.submissions.find import find_submissions
 from autograder.text.names import graded_name
 from tests.autograder.extras.lms.collecting.downloads import (
     CANVAS,
@@ -551,21 +550,16 @@ def test_collect_command_reports_wrong_arguments(command, packed, tmp_path, word
 
 
 def test_a_package_adds_a_collector(
-    packed: Callable[..., Path], course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packed: Callable[..., Path], course: Course, tmp_path: Path
 ) -> None:
     names = "[autograder.collectors]\nmysite = collects_my_site:MySiteCollector\n"
     program = example_in_the_docs("class MySiteCollector")
-    installed_package(tmp_path / "site-packages", "collects_my_site", program, names)
-    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     archive = packed("work.zip", {"Ada Lovelace - 12345/adding.py": "x = 1\n"})
     words = ["collect", str(archive), "--course", str(course.root), "-a", NAME]
-    extensions.cache_clear()
-    try:
+    with installed_package(tmp_path / "site-packages", "collects_my_site", program, names):
         known = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "known")])
         asked = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "asked"), "--from", "mysite"])
         unknown = CliRunner().invoke(app, [*words, "--from", "yoursite"])
-    finally:
-        extensions.cache_clear()
     assert (known.exit_code, asked.exit_code) == (0, 0), known.output + asked.output
     for folder in ("known", "asked"):
         (collected,) = read_collected(tmp_path / folder).values()

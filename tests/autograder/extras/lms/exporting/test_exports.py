@@ -22,7 +22,6 @@ from autograder.extras.lms.exports.gradescope_run import results
 from autograder.extras.lms.roster import read_roster
 from autograder.extras.lms.sheet import Sheet
 from autograder.gradebook.journal import Journal
-from autograder.installation.extensions import extensions
 from autograder.records import Grade, RefusedError
 from tests.autograder.extras.lms.exporting.exported_class import (
     CLASS,
@@ -497,19 +496,14 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
     assert "1001,,6,6" in (tmp_path / "scores.csv").read_text("utf-8")
 
 
-def test_a_package_adds_an_export(command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_adds_an_export(command, tmp_path: Path) -> None:
     names = "[autograder.exports]\nbrightspace = of_a_stranger:BrightspaceExport\nbroken = of_a_stranger:Nothing\n"
     text = example_in_the_docs("class BrightspaceExport")
-    installed_package(tmp_path / "site-packages", "of_a_stranger", text, names)
-    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
-    extensions.cache_clear()
-    try:
+    with installed_package(tmp_path / "site-packages", "of_a_stranger", text, names):
         told = [
             command(str(tmp_path / "grades"), "--to", tool)
             for tool in ("brightspace", "broken", "mood")
         ]
-    finally:
-        extensions.cache_clear()
     assert told[0].exit_code == 0, told[0].output
     lines = Path("brightspace.csv").read_text("utf-8").splitlines()
     assert lines[0] == f"Username,{NAME} Points Grade,End-of-Line Indicator"
