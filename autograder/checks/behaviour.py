@@ -10,6 +10,7 @@ from autograder.bridge.outside.remote_call import RemoteFunction, mirror_input_m
 from autograder.bridge.shared.containers import mapped
 from autograder.bridge.shared.random_states import random_states
 from autograder.checks.gradients import fresh, private_generator, starts_like
+from autograder.checks.numerics import is_table
 from autograder.checks.sentences import (
     CheckFailed,
     actor,
@@ -28,15 +29,13 @@ Function = Callable[..., Any]
 
 
 def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Check that `function(*inputs)` changes no tensor, list or dict among its inputs."""
-    before = mapped(
-        lambda leaf: leaf.detach().clone() if isinstance(leaf, Tensor) else leaf, list(inputs)
-    )
+    """Check that `function(*inputs)` changes no tensor, array, list or dict among its inputs."""
+    before = mapped(_copied, list(inputs))
     with mirror_input_mutation():
         function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
         which = "its input" if len(inputs) == 1 else f"its input number {i + 1}"
-        if isinstance(now, Tensor):
+        if is_table(then):
             _same_numbers(now, then, which, what)
         elif not _same_contents(now, then):
             raise _changed(
@@ -44,7 +43,13 @@ def input_untouched(function: Function, *inputs: Any, what: str = "the call") ->
             )
 
 
-def _same_numbers(now: Tensor, then: Tensor, which: str, what: str) -> None:
+def _copied(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        return leaf.detach().clone()
+    return leaf.copy() if is_table(leaf) else leaf
+
+
+def _same_numbers(now: Any, then: Any, which: str, what: str) -> None:
     if now.shape != then.shape:
         shapes = f"its shape was {tuple(then.shape)} before and is {tuple(now.shape)} after"
         raise fault(what, f"changed {which}: {shapes}.", actor)
@@ -65,8 +70,8 @@ def _same_contents(now: Any, then: Any) -> bool:
         return len(now) == len(then) and all(map(_same_contents, now, then))
     if isinstance(then, dict):
         return list(now) == list(then) and all(_same_contents(now[key], then[key]) for key in then)
-    if isinstance(then, Tensor):
-        kept = isinstance(now, Tensor) and (now.shape, now.dtype) == (then.shape, then.dtype)
+    if is_table(then):
+        kept = type(now) is type(then) and (now.shape, now.dtype) == (then.shape, then.dtype)
         return kept and first_difference(now, then, atol=0.0, rtol=0.0) is None
     return now is then or (
         isinstance(then, (bool, int, float, str)) and type(now) is type(then) and now == then

@@ -11,7 +11,6 @@ from autograder.bridge.shared.errors import EXCEPTIONS, StudentError, StudentRai
 from autograder.checks.sentences import (
     CheckFailed,
     actor,
-    article,
     cut,
     kind,
     public_kind,
@@ -21,6 +20,7 @@ from autograder.checks.sentences import (
     without_literals,
 )
 from autograder.records import InfrastructureError
+from autograder.text.wording import article
 
 Word = str | int | float
 

@@ -20,10 +20,11 @@ from autograder.bridge.shared import errors
 from autograder.bridge.shared.errors import Frame, RemoteException, describe_error
 from autograder.checks import CheckFailed
 from autograder.checks.needs import unmet_need
-from autograder.checks.sentences import article, cut
+from autograder.checks.sentences import cut
 from autograder.records import Outcome, SourceFile
 from autograder.source.magics import CELL_MAGICS
 from autograder.source.text import cell_source, notebook_cells, statement_below
+from autograder.text.wording import article
 from autograder.walls.outside.alarm import TestAlarm
 
 MAX_MESSAGE = 2000
@@ -70,23 +71,14 @@ def explain(
         return Failure("timeout", str(error) or "This test took too long.")
     if isinstance(error, errors.StudentCrashedError):
         return Failure("crashed", clean(str(error) if full else _without_details(str(error))))
+    if type(error) is errors.StudentError:  # about the boundary, and not about the student's code
+        return Failure("failed", clean(str(error)))
     if isinstance(error, CheckFailed):
-        sentence = str(error) if full else error.public
-        sentence += no_return(file) if " None; " in sentence else ""
-        sentence += few_digits(file) if error.could_be_rounding else ""
-        return Failure("failed", clean(sentence))
+        return Failure("failed", clean(_is_wrong(error, full, file)))
     if isinstance(error, errors.MissingNameError):
-        need = unmet_need(error.stopped, file) if error.stopped else ""
-        elsewhere = cell_without_code(error.name or "", file) if file else ""
-        words = filter(None, (str(error), need, elsewhere))
-        return Failure("failed", clean(" ".join(words)))
+        return Failure("failed", clean(_is_missing(error, file)))
     if isinstance(error, errors.StudentRaisedError):
-        if need := unmet_need(error.remote, file):
-            shown = as_submitted(error.remote, file or SourceFile("", ""))
-            return Failure("failed", clean(_with_place(need, shown)))
-        remote = error.remote if full else as_submitted(error.remote, file or SourceFile("", ""))
-        absent = no_return(file) if "NoneType" in error.remote.text else ""
-        return Failure("failed", clean(_raised(remote, full) + absent))
+        return Failure("failed", clean(_raised_far_away(error.remote, full, file)))
     description = describe_error(error, own) if own else RemoteException(type(error).__name__)
     if own and (need := unmet_need(description, file)):
         return Failure("failed", clean(_with_place(need, description)))
@@ -97,6 +89,27 @@ def explain(
     absent = no_return(file) if "NoneType" in str(error) else ""
     sentence = f"This test could not work with what your code gave back ({type(error).__name__})."
     return Failure("failed", sentence + absent)
+
+
+def _is_wrong(error: CheckFailed, full: bool, file: SourceFile | None) -> str:
+    sentence = str(error) if full else error.public
+    sentence += no_return(file) if " None; " in sentence else ""
+    return sentence + (few_digits(file) if error.could_be_rounding else "")
+
+
+def _raised_far_away(error: RemoteException, full: bool, file: SourceFile | None) -> str:
+    """Return the sentence about what the student's code raised in another process."""
+    as_in_file = as_submitted(error, file or SourceFile("", ""))
+    if need := unmet_need(error, file):
+        return _with_place(need, as_in_file)
+    absent = no_return(file) if "NoneType" in error.text else ""
+    return _raised(error if full else as_in_file, full) + absent
+
+
+def _is_missing(error: errors.MissingNameError, file: SourceFile | None) -> str:
+    need = unmet_need(error.stopped, file) if error.stopped else ""
+    elsewhere = cell_without_code(error.name or "", file) if file else ""
+    return " ".join(filter(None, (str(error), need, elsewhere)))
 
 
 def failed_alone(

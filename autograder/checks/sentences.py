@@ -4,9 +4,12 @@ Values can come from a student's code: the type of a value is checked before any
 used, and all shown text has a maximum length.
 """
 
+import datetime
 import math
 import re
 from collections.abc import Callable, Collection, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import PurePath
@@ -16,7 +19,8 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from autograder.text.wording import begun, joined
+from autograder.checks.numerics import is_plain, is_table, unboxed
+from autograder.text.wording import article, begun, joined
 
 LONGEST = 200
 STANDS_FOR_THE_STUDENTS = ("autograder.bridge.",)  # modules of classes for a student's objects
@@ -73,7 +77,7 @@ def without_literals(sentence: str) -> str:
 
 
 _ABOUT_FORM = re.compile(
-    r"""\b(?:has|have)\ shape\ \(
+    r"""\b(?:has|have)\ shape\ \( | ,\ which\ has\ no\ shape;
     | \b(?:has|have)\ the\ number\ type\b
     | \b(?:holds|hold)\ (?:floating-point|whole|complex|True)\b
     | ;\ (?:an?\ \w+(?:\ of\ [^;]*|\ with\ [^;]*)?|True\ or\ False)\ was\ expected\.$""",
@@ -206,6 +210,9 @@ def show(value: Any, longest: int = LONGEST) -> str:
 
 
 def _show(value: Any, depth: int) -> str:
+    value = unboxed(value)
+    if type(value) in _WRITTEN:
+        return str(value)
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, (str, bytes)):
@@ -221,14 +228,13 @@ def _show(value: Any, depth: int) -> str:
         return (
             f"{{{_joined(value.items(), lambda pair: f'{_show(pair[0], 3)}: {inside(pair[1])}')}}}"
         )
-    if (
-        isinstance(value, Tensor)
-        and is_plain(value)
-        and value.ndim <= 1
-        and value.numel() <= MOST_ITEMS
-    ):
-        return f"tensor({_show(value.detach().tolist(), 2)})"
+    if is_table(value) and value.ndim <= 1 and math.prod(value.shape) <= MOST_ITEMS:
+        name = "tensor" if isinstance(value, Tensor) else "array"
+        return f"{name}({_show(value.tolist(), 2)})"
     return kind(value)
+
+
+_WRITTEN = (Fraction, Decimal, datetime.date, datetime.datetime)  # as their own text
 
 
 def _quoted(value: str | bytes, longest: int) -> str:
@@ -266,12 +272,13 @@ _PUBLIC_KINDS: tuple[tuple[type, str], ...] = (
 
 def kind(value: Any) -> str:
     """Return the kind of a value: 'None', 'a tensor of shape (3, 5)', 'a tuple of 2', 'a generator'."""
+    value = unboxed(value)
     if value is None or isinstance(value, (bool, int, float, complex)):
         return number(value)
     if isinstance(value, Tensor):
         return _kind_of_tensor(value)
     if isinstance(value, numpy.ndarray):
-        return "a numpy array"
+        return f"a numpy array of shape {value.shape}"
     if isinstance(value, str):
         return f"the text {_quoted(value, 60)}"
     if isinstance(value, PurePath):
@@ -296,6 +303,7 @@ def _kind_of_tensor(tensor: Tensor) -> str:
 
 def public_kind(value: Any) -> str:
     """As `kind`, without text that the student's code could have put into the value, such as inputs."""
+    value = unboxed(value)
     if value is None or isinstance(value, (Tensor, numpy.ndarray)):
         return kind(value)
     for base, word in _PUBLIC_KINDS:
@@ -303,11 +311,6 @@ def public_kind(value: Any) -> str:
             return word
     strange = _strange_kind(value)
     return strange if strange.split()[-1] in _KNOWN_TO_PYTHON else "something else"
-
-
-def is_plain(value: Tensor) -> bool:
-    """Whether this is an ordinary tensor: dense, and with numbers in memory."""
-    return value.layout is torch.strided and not value.is_meta
 
 
 def _strange_kind(value: Any) -> str:
@@ -318,11 +321,6 @@ def _strange_kind(value: Any) -> str:
         match = re.match(r"<(?:the student's )?(\w+)", repr(value))
         name = match.group(1) if match else "strange object"
     return article(cut(name, 60))
-
-
-def article(name: str) -> str:
-    """Return a name with its article: 'an IndexError', 'a tuple'."""
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def place(index: Sequence[int], axes: Sequence[str] | None = None) -> str:

@@ -1,21 +1,26 @@
-"""Checks of a returned value: its type, its shape, its numbers."""
+"""Checks of a returned value: its type, its shape, its numbers.
+
+Tensors, arrays and numbers are compared in one form, which `checks.numerics` makes of them.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy
 import torch
 from torch import Tensor
 
+from autograder.bridge.shared.wire import Opaque
+from autograder.checks.numerics import REAL, as_tensor, is_number, is_plain, is_table, unboxed
 from autograder.checks.relations import relation
 from autograder.checks.sentences import (
     AXES,
     CheckFailed,
     dtype_kind,
     fault,
-    is_plain,
     kind,
     number,
     place,
@@ -31,7 +36,7 @@ from autograder.checks.sentences import (
     wrong_type,
 )
 from autograder.checks.tolerance import Tolerance, is_exact, widened
-from autograder.text.wording import counted
+from autograder.text.wording import article, counted
 
 SEVERAL_ROUNDINGS = 8 * torch.finfo(torch.bfloat16).eps
 
@@ -45,19 +50,31 @@ def close(
     atol: float = 1e-6,
     rtol: float = 1e-5,
 ) -> None:
-    """Check that `|actual - expected| <= atol + rtol * |expected|` for all numbers of a tensor, or a number.
+    """Check that `|actual - expected| <= atol + rtol * |expected|` for all numbers of a table, or a number.
 
-    Compares the type, the shape, the kind of numbers, NaN and infinity, and the values, in this
-    order. Nothing is broadcast. A Python number and a tensor of shape () are comparable; integers
-    and booleans in tensors are compared exactly. A tuple or list of expected values is compared
-    item by item. `axes` names the dimensions in the failure: ("batch", "position", "feature").
+    A table is a tensor or an array of numpy. Compares the type, the shape, the kind of numbers, NaN
+    and infinity, and the values, in this order. Nothing is broadcast. A number and a table of shape
+    () are comparable; integers and booleans in tables are compared exactly. A tuple, list or dict of
+    expected values is compared item by item, and what is no number in it as by `equal`. `axes`
+    names the dimensions in the failure: ("batch", "position", "feature").
     """
+    actual = unboxed(actual)
+    expected = unboxed(expected)
     if isinstance(expected, (tuple, list)):
-        for i, item in enumerate(unpack(actual, len(expected), what)):
+        wanted_items = f"a {'list' if isinstance(expected, list) else 'tuple'} of {len(expected)}"
+        for i, item in enumerate(_items(actual, len(expected), wanted_items, what)):
             close(item, expected[i], f"item {i} of {what}", axes=axes, atol=atol, rtol=rtol)
-        return
-    wanted = _as_tensor(expected)
-    _same_tensor(_comparable(actual, expected, wanted, what), wanted, what, axes, atol, rtol)
+    elif isinstance(expected, dict):
+        _same_keys(actual, expected, what)
+        for key, wanted in expected.items():
+            name = f"the entry {_key(key)} of {what}"
+            close(actual[key], wanted, name, axes=axes, atol=atol, rtol=rtol)
+    elif is_number(expected) or is_table(expected):
+        wanted = as_tensor(expected)
+        got = _comparable(actual, expected, wanted, what)
+        _same_numbers(got, wanted, what, axes, Tolerance(atol, rtol), _number_type(actual, got))
+    else:
+        _equal(actual, expected, what, axes)
 
 
 def equal(
@@ -68,11 +85,11 @@ def equal(
     axes: Sequence[str] | None = None,
     is_id: bool = False,
 ) -> None:
-    """Check for exactly the expected value: numbers, text, None, tensors, and lists, tuples and dicts of them.
+    """Check for exactly the expected value: numbers, text, None, tensors, arrays, and lists, tuples and dicts of them.
 
-    Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list. In nested data, the
-    failure names the first difference. A whole number that `is_id` is a name: no failure calls it
-    too large or too small.
+    Types are compared: True is not 1, 1.0 is not 1, a tuple is not a list; a scalar of numpy is the
+    number that it holds. In nested data, and in a text of many lines, the failure names the first
+    difference. A whole number that `is_id` is a name: no failure calls it too large or too small.
     """
     _equal(actual, expected, what, axes, is_id)
 
@@ -80,12 +97,22 @@ def equal(
 def _equal(
     actual: Any, expected: Any, what: str, axes: Sequence[str] | None = None, is_id: bool = False
 ) -> None:
-    if isinstance(expected, Tensor):
-        _same_tensor(tensor(actual, what, expected), expected, what, axes, atol=0.0, rtol=0.0)
+    actual = unboxed(actual)
+    expected = unboxed(expected)
+    if is_table(expected):
+        got = _table(actual, what, expected)
+        wanted = as_tensor(expected)
+        _same_numbers(got, wanted, what, axes, Tolerance(0.0, 0.0), _number_type(actual, got))
+    elif isinstance(expected, numpy.ndarray):  # of texts
+        if not isinstance(actual, numpy.ndarray):
+            raise wrong_type(actual, kind(expected), what)
+        _equal_items(actual.tolist(), expected.tolist(), what)
     elif isinstance(expected, (list, tuple)):
         _equal_items(actual, expected, what)
     elif isinstance(expected, dict):
-        _equal_entries(actual, expected, what)
+        _same_keys(actual, expected, what)
+        for key, value in expected.items():
+            _equal(actual[key], value, f"the entry {_key(key)} of {what}")
     elif type(actual) is not type(expected) or not _same_plain(actual, expected):
         raise _unequal(actual, expected, what, is_id)
 
@@ -97,33 +124,49 @@ def shape(
     *,
     axes: Sequence[str] | None = None,
 ) -> None:
-    """Check for a tensor of exactly that shape; `axes` names its dimensions in the failure."""
+    """Check for a tensor or an array of exactly that shape; `axes` names its dimensions in the failure."""
     wanted = tuple(expected_shape)
-    if (got := tuple(tensor(actual, what).shape)) != wanted:
-        named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
-        raise fault(what, f"{verb(what, 'has', 'have')} shape {got}; {wanted}{named} was expected.")
+    named = f" ({', '.join(axes)})" if axes is not None and len(axes) == len(wanted) else ""
+    end = f"; {wanted}{named} was expected."
+    if not is_table(actual):
+        no_shape = f", which has no shape{end}"
+        full = returned(what, kind(actual)) + no_shape
+        raise CheckFailed(full, returned(without_inputs(what), public_kind(actual)) + no_shape)
+    if (got := tuple(actual.shape)) != wanted:
+        raise fault(what, f"{verb(what, 'has', 'have')} shape {got}{end}")
 
 
-def dtype(actual: Any, expected_dtype: torch.dtype, what: str = "the output") -> None:
-    """Check for a tensor of exactly that dtype."""
-    if (got := tensor(actual, what).dtype) is not expected_dtype:
-        raise fault(
-            what,
-            f"{verb(what, 'has', 'have')} the number type {got}; {expected_dtype} was expected.",
-        )
+def dtype(actual: Any, expected_dtype: Any, what: str = "the output") -> None:
+    """Check for a tensor of exactly that number type, or for an array if it is one of numpy's."""
+    of_torch = isinstance(expected_dtype, torch.dtype)
+    wanted = expected_dtype if of_torch else numpy.dtype(expected_dtype)
+    if not (is_table(actual) and isinstance(actual, Tensor if of_torch else numpy.ndarray)):
+        raise wrong_type(actual, "a tensor" if of_torch else "a numpy array", what)
+    if actual.dtype != wanted:
+        end = f"{verb(what, 'has', 'have')} the number type {actual.dtype}; {wanted} was expected."
+        raise fault(what, end)
 
 
 def finite(actual: Any, what: str = "the output", *, axes: Sequence[str] | None = None) -> None:
-    """Check for a tensor or a number without NaN and infinity."""
-    got = _as_tensor(actual) if isinstance(actual, (int, float)) else tensor(actual, what)
+    """Check for a tensor, an array or a number without NaN and infinity."""
+    actual = unboxed(actual)
+    got = as_tensor(actual) if is_number(actual) else _table(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
 
 
-def tensor(actual: Any, what: str = "the output", expected: Tensor | None = None) -> Tensor:
+def tensor(actual: Any, what: str = "the output") -> Tensor:
     """Return the value as a detached tensor; fails if it is not a tensor."""
     if isinstance(actual, Tensor) and is_plain(actual):
-        return actual.detach().cpu()
-    raise wrong_type(actual, "a tensor" if expected is None else kind(expected), what)
+        return as_tensor(actual)
+    raise wrong_type(actual, "a tensor", what)
+
+
+def _table(actual: Any, what: str, expected: Any = None) -> Tensor:
+    """Return the numbers of a tensor or an array; fails if it is none, or not of the kind that is expected."""
+    kinds = Tensor if isinstance(expected, Tensor) else numpy.ndarray
+    if is_table(actual) and (expected is None or isinstance(actual, kinds)):
+        return as_tensor(actual)
+    raise wrong_type(actual, "a table of numbers" if expected is None else kind(expected), what)
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
@@ -134,10 +177,16 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
         if isinstance(names, int)
         else f"a tuple of {length} ({', '.join(names)})"
     )
+    return _items(actual, length, wanted, what, "" if isinstance(names, int) else names)
+
+
+def _items(
+    actual: Any, length: int, wanted: str, what: str, names: Sequence[str] = ""
+) -> tuple[Any, ...]:
     if not isinstance(actual, (tuple, list)):
         raise wrong_type(actual, wanted, what)
     if len(actual) != length:
-        listed = "" if isinstance(names, int) else f" ({', '.join(names)})"
+        listed = f" ({', '.join(names)})" if names else ""
         has = f"{verb(what, 'has', 'have')} {counted(len(actual), 'item')}"
         raise fault(what, f"{has}; {length}{listed} {'was' if length == 1 else 'were'} expected.")
     return tuple(actual)
@@ -146,13 +195,13 @@ def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") ->
 def between(
     actual: Any, low: float, high: float, what: str = "the result", *, telling: str = ""
 ) -> None:
-    """Check that low <= actual <= high for a number or a tensor of shape (); for shares and statistics.
+    """Check that low <= actual <= high for a number, also one in a table; for shares and statistics.
 
     `telling` is the sentence for a number outside, for hidden tests as well, if it says by itself
     what is wrong: "About 2 of 100 words became another one; 10 were promised."
     """
-    value = actual.item() if isinstance(actual, Tensor) and actual.numel() == 1 else actual
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    value = _only_number(actual)
+    if isinstance(value, bool) or not isinstance(value, REAL):
         raise wrong_type(actual, "a number", what)
     if not low <= value <= high:
         if telling:
@@ -172,10 +221,10 @@ def rows_sum_to_one(
     actual: Any, what: str = "the weights", *, axes: Sequence[str] | None = None, atol: float = 1e-5
 ) -> None:
     """Check that every row along the last axis is a probability distribution: not negative, with the sum 1."""
-    got = tensor(actual, what)
+    got = _table(actual, what)
     _no_surprising(got, torch.zeros_like(got), what, axes)
     if got.ndim == 0:
-        raise wrong_type(got, "a tensor with at least one axis", what)
+        raise wrong_type(actual, "a table with at least one axis", what)
     if bool((got < 0).any()):
         raise fault(
             what, f"{verb(what, 'is', 'are')} negative at {place(first_index(got < 0), axes)}."
@@ -198,10 +247,15 @@ def true(condition: Any, sentence: str, *, public: str | None = None, telling: s
     texts and lists. `telling` is what says by itself which mistake it is, whatever the student's own
     names and random numbers are: known mistakes with the same text are recognised by it.
     """
-    if isinstance(condition, Tensor) and condition.numel() == 1:
-        condition = bool(condition.item())
-    if not (isinstance(condition, (bool, numpy.bool_)) and condition):
+    condition = _only_number(condition)
+    if condition is not True:
         raise CheckFailed(sentence, public, telling=telling)
+
+
+def _only_number(value: Any) -> Any:
+    """Return the number of a table that holds a single one, and of a scalar; another value is itself."""
+    alone = is_table(value) and math.prod(value.shape) == 1
+    return value.item() if alone else unboxed(value)
 
 
 @dataclass(frozen=True)
@@ -237,17 +291,20 @@ class Difference:
 
 
 def first_difference(
-    actual: Tensor,
-    expected: Tensor,
+    actual: Any,
+    expected: Any,
     *,
     atol: float = 1e-6,
     rtol: float = 1e-5,
     axes: Sequence[str] | None = None,
 ) -> Difference | None:
-    """Return the first difference of two tensors of equal shape beyond the tolerance, or None."""
-    actual = actual.detach().cpu()
-    expected = expected.detach().cpu()
-    tolerance = Tolerance(atol, rtol)
+    """Return the first difference of two tensors, arrays or numbers of equal shape beyond the tolerance, or None."""
+    return _difference(as_tensor(actual), as_tensor(expected), Tolerance(atol, rtol), axes)
+
+
+def _difference(
+    actual: Tensor, expected: Tensor, tolerance: Tolerance, axes: Sequence[str] | None
+) -> Difference | None:
     wrong = tolerance.differ(actual, expected)
     if not bool(wrong.any()):
         return None
@@ -284,47 +341,48 @@ def _extent(wrong: Tensor, apart: Tensor | None, noun: str) -> str:
     return f"{differ}, by at most {largest}" if largest else differ
 
 
-def _as_tensor(value: Any) -> Tensor:
-    if isinstance(value, Tensor):
-        return value.detach().cpu()
-    if isinstance(value, bool):
-        return torch.tensor(value)
-    try:
-        return torch.tensor(float(value), dtype=torch.float64)
-    except OverflowError:
-        return torch.tensor(math.inf if value > 0 else -math.inf, dtype=torch.float64)
+def _number_type(actual: Any, got: Tensor) -> str:
+    """Return the name of the number type, as the library knows it that holds the numbers."""
+    return str(actual.dtype if is_table(actual) else got.dtype)
 
 
 def _comparable(actual: Any, expected: Any, wanted: Tensor, what: str) -> Tensor:
-    """Return the actual value as a tensor, converting a Python number to the kind of the expected value."""
-    if isinstance(actual, (bool, int, float)) and wanted.ndim == 0:
+    """Return the actual value as a tensor, converting a number to the kind of the expected value."""
+    if is_number(actual) and wanted.ndim == 0:
         if isinstance(actual, bool) is not (wanted.dtype is torch.bool):
             raise wrong_type(
                 actual, "a number" if isinstance(actual, bool) else "True or False", what
             )
+        if isinstance(actual, complex) and not wanted.is_complex():
+            raise wrong_type(actual, "a real number", what)
         whole = is_exact(wanted) and wanted.dtype is not torch.bool
-        return _as_tensor(actual).to(torch.float64 if whole else wanted.dtype)
-    if not isinstance(actual, Tensor) and not isinstance(expected, Tensor):
+        return as_tensor(actual).to(torch.float64 if whole else wanted.dtype)
+    if not is_number(expected):
+        return _table(actual, what, expected)
+    if not is_table(actual):
         raise wrong_type(actual, "a number", what)
-    got = tensor(actual, what, wanted)
-    whole_for_number = (
-        is_exact(got) and got.dtype is not torch.bool and not isinstance(expected, Tensor)
-    )
-    return got.double() if whole_for_number else got
+    got = as_tensor(actual)
+    if wanted.is_complex():
+        return got.to(torch.complex128)
+    return got.double() if is_exact(got) and got.dtype is not torch.bool else got
 
 
-def _same_tensor(
-    got: Tensor, wanted: Tensor, what: str, axes: Sequence[str] | None, atol: float, rtol: float
+def _same_numbers(
+    got: Tensor,
+    wanted: Tensor,
+    what: str,
+    axes: Sequence[str] | None,
+    tolerance: Tolerance,
+    number_type: str,
 ) -> None:
     shape(got, tuple(wanted.shape), what, axes=axes)
     held = dtype_kind(got.dtype)
     due = dtype_kind(wanted.dtype)
     if held != due:
-        raise fault(
-            what, f"{verb(what, 'holds', 'hold')} {held} ({got.dtype}); {due} were expected."
-        )
+        end = f"{verb(what, 'holds', 'hold')} {held} ({number_type}); {due} were expected."
+        raise fault(what, end)
     _no_surprising(got, wanted, what, axes)
-    if difference := first_difference(got, wanted, atol=atol, rtol=rtol, axes=axes):
+    if difference := _difference(got, wanted, tolerance, axes):
         raise difference.failure(what)
 
 
@@ -353,6 +411,11 @@ def _same_plain(actual: Any, expected: Any) -> bool:
 
 
 def _unequal(actual: Any, expected: Any, what: str, is_id: bool) -> CheckFailed:
+    if isinstance(actual, Opaque) and actual.kind == type(expected).__name__:
+        end = f"{article(actual.kind)}, which cannot come back from where the code runs; ask for its text or numbers."
+        return CheckFailed(returned(what, end), returned(without_inputs(what), end))
+    if isinstance(actual, str) and isinstance(expected, str) and "\n" in actual + expected:
+        return _unequal_lines(actual, expected, what)
     if isinstance(actual, float) and isinstance(expected, float):
         mine, theirs = two_numbers(actual, expected)
     else:
@@ -366,6 +429,21 @@ def _unequal(actual: Any, expected: Any, what: str, is_id: bool) -> CheckFailed:
         wanted = _PLAIN.get(type(expected), f"a {type(expected).__name__}")
         hidden = f"{returned(without_inputs(what), public_kind(actual))}; {wanted} was expected."
     return CheckFailed(f"{returned(what, mine)}; {theirs} was expected.", hidden)
+
+
+def _unequal_lines(actual: str, expected: str, what: str) -> CheckFailed:
+    """Return the failure that names the first line in which two texts differ."""
+    lines = zip_longest(actual.splitlines(keepends=True), expected.splitlines(keepends=True))
+    differing = ((row, *pair) for row, pair in enumerate(lines, start=1) if pair[0] != pair[1])
+    row, mine, theirs = next(differing)
+    if mine is None:
+        start = f"{verb(what, 'ends', 'end')} before line {row}"
+        return fault(what, f"{start}; the line {show(theirs)} was expected.", public=f"{start}.")
+    start = f"{verb(what, 'differs', 'differ')} first in line {row}"
+    wanted = "no such line" if theirs is None else show(theirs)
+    return fault(
+        what, f"{start}: {show(mine)} came back, {wanted} was expected.", public=f"{start}."
+    )
 
 
 def _how_wrong(actual: Any, expected: Any, is_id: bool) -> str:
@@ -408,7 +486,7 @@ def _equal_items(actual: Any, expected: Sequence[Any], what: str) -> None:
         raise fault(what, end, public=f"{start}, which is too {many}.")
 
 
-def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
+def _same_keys(actual: Any, expected: dict[Any, Any], what: str) -> None:
     if not isinstance(actual, dict):
         raise wrong_type(actual, "a dict", what)
     missing = [_key(key) for key in expected if key not in actual]
@@ -420,8 +498,6 @@ def _equal_entries(actual: Any, expected: dict[Any, Any], what: str) -> None:
         )
         end = f"{' and '.join(faults)}."
         raise fault(what, end, public=without_literals(end))
-    for key, wanted in expected.items():
-        equal(actual[key], wanted, f"the entry {_key(key)} of {what}")
 
 
 def _key(key: Any) -> str:

@@ -13,12 +13,15 @@ A hint is not protected against a person who writes the mistake on purpose.
 """
 
 import base64
+import datetime
 import hashlib
 import json
 import math
 import types
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -105,6 +108,17 @@ def recordings(
         yield ending.test.name, Recording(not ending.passed, answers, tuple(connection.visited))
 
 
+_TEXTS = (
+    bool,
+    int,
+    str,
+    bytes,
+    Fraction,
+    Decimal,
+    datetime.date,
+)  # with a text that tells all of it
+
+
 class _Piece:
     """A decomposed value: `form` must be equal, `numbers` may differ slightly.
 
@@ -123,8 +137,8 @@ class _Piece:
     def _read(self, value: Any) -> None:
         if isinstance(value, (torch.Tensor, np.ndarray)):
             self._read_table(value)
-        elif isinstance(value, float):
-            self._note("float")
+        elif isinstance(value, float | complex):
+            self._note(type(value).__name__)
             self._read_floats(np.array([value]))
         elif isinstance(value, dict):
             self._note(f"dict {len(value)}")
@@ -135,7 +149,7 @@ class _Piece:
             self._note(f"{type(value).__name__} {len(value)}")
             for item in value:
                 self._read(item)
-        elif value is None or isinstance(value, (bool, int, str, bytes)):
+        elif value is None or isinstance(value, _TEXTS):
             self._note(repr(value))
         else:
             self._note(str(value) if isinstance(value, torch.dtype) else type(value).__name__)
@@ -156,6 +170,8 @@ class _Piece:
             self._note(repr(flat.tolist()))
 
     def _read_floats(self, flat: np.ndarray[Any, Any]) -> None:
+        if flat.dtype.kind == "c":
+            flat = np.stack([flat.real, flat.imag], axis=-1).reshape(-1)
         if len(flat) > SAMPLE:
             flat = flat[np.linspace(0, len(flat) - 1, SAMPLE).astype(int)]
         finite = np.isfinite(flat)

@@ -78,3 +78,8 @@ def question_of(questions: Sequence[str]) -> str:
     if len(different) > MOST_QUESTIONS:
         return MANY_CAUSES
     return UNDECIDED.format(questions=" Or: ".join(different))
+
+
+def article(name: str) -> str:
+    """Return a name with its article: 'an IndexError', 'a tuple'."""
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import datetime
 import json
 import random
 import resource
@@ -16,6 +17,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,8 @@ def samples() -> list[Any]:
         None, True, 7, -1.5, float("nan"), "text", "ä" * 20_000, b"bytes", (1, (2, [3, {"a": (None,)}])), tensors,
         torch.empty(2, 0, 3), torch.tensor(3.0), torch.empty(7, 5, device="meta"), torch.bfloat16,
         np.arange(6.0).reshape(2, 3), np.array(True), np.float32(2), torch.Generator().manual_seed(1),
+        1 << 90, 1j, Fraction(1, 3), Decimal("0.1"), datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1),
+        random.Random(1), np.random.default_rng(1), np.arange(3, dtype="uint32"),
         {1: "a", None: [torch.ones(3)], (1, "b"): {}}, wire.Opaque("generator"), wire.Handle(3, {"kind": "object"}),
         wire.CallableHandle(1, {"training": True}), [[[[]]]], list(range(100)),
     ]  # fmt: skip

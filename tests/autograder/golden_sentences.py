@@ -198,6 +198,10 @@ GOLDEN = {
         lambda: checks.close((X, X), X),
         "The output is a tuple« of 2»; a tensor of shape (2, 3, 4) was expected.",
     ),
+    "close_numpy": (
+        lambda: checks.close(X.numpy(), X),
+        "The output is a numpy array of shape (2, 3, 4); a tensor of shape (2, 3, 4) was expected.",
+    ),
     "close_sparse": (
         lambda: checks.close(X.to_sparse(), X),
         "The output is a sparse tensor; a tensor of shape (2, 3, 4) was expected.",
@@ -290,6 +294,15 @@ GOLDEN = {
     "shape": (
         lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),
         "The output has shape (2, 3, 4); (2, 4, 3) (batch, position, feature) was expected.",
+    ),
+    "shape_call": (
+        lambda: checks.shape(X, (2, 4, 3), "split_heads(x, 4)"),
+        "The result of split_heads(x, 4) has shape (2, 3, 4); (2, 4, 3) was expected.",
+        "The result of split_heads(…) has shape (2, 3, 4); (2, 4, 3) was expected.",
+    ),
+    "shape_type": (
+        lambda: checks.shape([1, 2], (2,), "the ids"),
+        "The ids are a list« of 2», which has no shape; (2,) was expected.",
     ),
     "dtype": (
         lambda: checks.dtype(X, torch.float32, "the table"),

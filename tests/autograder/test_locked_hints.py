@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
 import types
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -395,3 +398,21 @@ def test_weights_that_are_not_random_are_kept() -> None:
     values = torch.tensor([1.0, -2.0])
     made = server.perform(making_a_model(values)).result
     assert torch.equal(made.values, values)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (1 + 2j, 1 + 3j),
+        (np.array([1 + 2j]), np.array([1 + 3j])),
+        (Fraction(1, 2), Fraction(1, 3)),
+        (Decimal("0.1"), Decimal("0.2")),
+        (datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)),
+    ],
+    ids=str,
+)
+def test_different_answers_of_every_kind_have_different_keys(ours, theirs):
+    first, other = (locked_hints.Reading(Answer("call", "f", [value])) for value in (ours, theirs))
+    assert first.exactly() != other.exactly()
+    transcripts = [Transcript([Answer("call", "f", [value])]) for value in (ours, theirs, ours)]
+    assert not transcripts[0].same_as(transcripts[1]) and transcripts[0].same_as(transcripts[2])

@@ -248,6 +248,31 @@ def test_leak_in_a_file_or_in_the_wheel_is_named(root, wheel, text, problem):
     assert bool(found) == ("marker" not in problem), "the engine itself contains the markers"
 
 
+def test_line_that_the_engine_has_too_is_a_secret_in_a_page_alone(root, wheel):
+    """Its wheel is the same for every course; a file of another text in it is searched."""
+    engine = Path(autograder.__file__).parent
+    line = "for line in lines:"
+    member = next(
+        file
+        for file in sorted(engine.rglob("*.py"))
+        if f"\n    {line}\n" in file.read_text("utf-8")
+    )
+    solution = root / "solutions/01_adding/adding.py"
+    shared = f"    lines = [a]\n    {line}\n        together = line\n"
+    text = solution.read_text("utf-8")
+    solution.write_text(
+        text.replace("    together = a + b\n", f"{shared}    together = a + b\n"), "utf-8"
+    )
+    course = load_course(root)
+    name = f"autograder/{member.relative_to(engine).as_posix()}"
+    whole = member.read_text("utf-8")
+    packed = write_wheel(wheel.parent, {name: whole})
+    assert list(leaks(course, course.assignments, {f"kit/{KIT}": packed.read_bytes()})) == []
+    changed = write_wheel(wheel.parent, {name: whole + "#\n"})
+    assert list(leaks(course, course.assignments, {f"kit/{KIT}": changed.read_bytes()}))
+    assert list(leaks(course, course.assignments, {"docs/students.md": line.encode()}))
+
+
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
     pictures = root / "tests" / "assignments" / NAME / "pictures.py"
     pictures.write_text('"""Shows whoever forgets_what_came_before."""\n\nPICTURES = {}\n', "utf-8")

@@ -11,6 +11,8 @@ import struct
 import threading
 import time
 import tracemalloc
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -167,11 +169,15 @@ def test_value_that_is_not_data_is_decoded_as_opaque():
         print,
         math,
         range(3),
-        1j,
         np.longdouble(1),
         np.array([{}]),
         Own(),
-        10**30,
+        1 << 4096,
+        Fraction(1, 1 << 4096),
+        Decimal("9" * 2000),
+        Decimal("sNaN"),
+        np.random.RandomState(3),
+        np.random.Generator(np.random.MT19937(3)),
     ]
     things += [torch.float8_e4m3fn, torch.eye(2).to_sparse(), np.dtype("f4"), np.zeros(1, "M8[s]")]
     found = travelled(things)
@@ -324,6 +330,13 @@ def test_invalid_meta_tensors_are_refused(content):
         {"!dict": [[{"!meta": ["uint8"]}, 1]]},
         {"!dict": [[{"!tuple": [[]]}, 1]]}, {"!dict": [[{"!tuple": [{"!meta": ["uint8", 2]}]}, 1]]},
         {"!dict": [[{"!opaque": "x"}, 1]]},
+        {"!int": "f" * 5000}, {"!int": 3}, {"!int": "x"}, {"!complex": ["1", 2]},
+        {"!fraction": ["1", "0"]}, {"!fraction": 3},
+        {"!decimal": "x"}, {"!decimal": 3}, {"!decimal": "9" * 5000}, {"!decimal": "sNaN"}, {"!decimal": [0, [1], 2]},
+        {"!date": "x"}, {"!date": 3}, {"!datetime": [1]},
+        {"!random": [1, 2]}, {"!random": [*[1] * 624, 999, None]}, {"!random": [*[1] * 625, "x"]},
+        {"!numpy_generator": []},
+        {"!numpy_generator": [1, 2, 3]}, {"!numpy_generator": [-1, 1, 0, 0]}, {"!numpy_generator": ["a", 1, 0, 0]},
         {"!dict": [[{"!handle": [1, None]}, 1]]}, {"!dict": [[{"!dtype": "uint8"}, 1]]},
         {"!dtype": "float8"}, {"!dtype": 3}, {"!dtype": ["uint8"]}, {"!opaque": 3}, {"!opaque": None},
         {"!opaque": []},

@@ -41,6 +41,7 @@ from autograder.bridge.shared.errors import (
     RemoteException,
     describe_error,
 )
+from autograder.bridge.shared.generators import is_generator
 from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.bridge.shared.random_states import random_states
@@ -200,7 +201,7 @@ class Server:
         self.apply_sync(call.sync)
         function = self.resolve(call.target)
         tensors: list[torch.Tensor] = []
-        generators: list[torch.Generator] = []
+        generators: list[Any] = []
         args, kwargs = self.prepare((call.args, call.kwargs), tensors, generators, set(call.wanted))
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         values_before = [tensor.detach().clone() for tensor in tensors]
@@ -252,13 +253,21 @@ class Server:
     def prepare(
         self, value: Any, tensors: list[Any], generators: list[Any], wanted: Collection[int]
     ) -> Any:
-        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles."""
+        """Convert the arguments for the student's code: copies of tensors, and objects in place of handles.
+
+        An array stands among the `tensors` as one with the same memory.
+        """
 
         def own(leaf: Any) -> Any:
+            if isinstance(leaf, np.ndarray):
+                is_unsigned = leaf.dtype.kind == "u"  # PyTorch has few of these
+                same_bytes = leaf.view(f"i{leaf.itemsize}") if is_unsigned else leaf
+                tensors.append(torch.from_numpy(same_bytes))
+                return leaf
             if isinstance(leaf, torch.Tensor):
                 tensors.append(leaf)
                 return leaf.requires_grad_() if len(tensors) - 1 in wanted else leaf
-            if isinstance(leaf, torch.Generator):
+            if is_generator(leaf):
                 generators.append(leaf)
             return self._local(leaf)
 

@@ -9,10 +9,10 @@ not the doing of the student's code.
 import importlib
 from typing import Any
 
-import torch
 from torch import nn
 
 from autograder.bridge.inside.callables import CallBack
+from autograder.bridge.shared.generators import catch_up, is_generator
 
 
 class Names(dict[str, Any]):
@@ -44,11 +44,10 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with server.entries.active(False):
             value, generators = _ask(server, "call", name, args, kwargs)
-            own_generators = [
-                leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)
-            ]
-            for generator, advanced in zip(own_generators, generators):
-                generator.set_state(advanced.get_state())
+            for generator, advanced in zip(
+                filter(is_generator, (*args, *kwargs.values())), generators
+            ):
+                catch_up(generator, advanced)
             return value
 
     members = {"__init__": make, "__module__": server.module.__name__}

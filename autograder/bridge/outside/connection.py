@@ -26,11 +26,18 @@ from autograder.bridge.shared.errors import (
 )
 from autograder.bridge.shared.graphs import Graphs
 from autograder.records import InfrastructureError
+from autograder.text.wording import article
 
 RECORDED = {"call", "backward", "get", "convert", "moved_generators"}
 MOST_ENTERED = 1000  # forbidden names in one message
 TOO_MUCH = "What your code gave back is too much, or nested too deeply, to be looked at."
-_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+_FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+)
+_CONVERSIONS = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 
 
 class Connection:
@@ -52,7 +59,7 @@ class Connection:
         self._callables: list[Any] = []
         self._stand_ins: list[Any] = []  # answer from loading on, as the first of the callables
         self._numbers: dict[int, int] = {}
-        self._callback_failure: AssertionError | None = None
+        self._callback_failure: AssertionError | StudentError | None = None
 
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
         """Send a request and return its value; raises a StudentError on failure."""
@@ -109,7 +116,10 @@ class Connection:
         return stand_ins.kinds
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
-        """Return the handle of a student's object or of a test's callable; raises WireError for a path."""
+        """Return the handle of a student's object or of a test's callable.
+
+        Raises WireError for what can be used on this side alone, such as a path.
+        """
         if isinstance(value, PurePath):
             raise wire.WireError(
                 "a path leads to nothing in the sandbox; hand over the text of the file"
@@ -117,8 +127,11 @@ class Connection:
         as_handle: Callable[[Any], wire.Handle] | None = getattr(type(value), "as_handle", None)
         if as_handle is not None:
             return as_handle(value)
-        if type(value).__module__ == "builtins" and not isinstance(value, _FUNCTIONS):
-            return None
+        if not _can_be_called_back(value):
+            kind = value.__name__ if isinstance(value, type) else type(value).__name__
+            raise wire.WireError(
+                f"{article(kind)} stays where the tests run; hand over numbers, texts, lists or a function"
+            )
         number = self._numbers.setdefault(id(value), len(self._callables))
         if number == len(self._callables):
             self._callables.append(value)
@@ -148,6 +161,11 @@ class Connection:
             raise
         except Exception as error:  # raised by the test's callable for the student's arguments
             return {"error": _in_words(error), "type": mirrored_name(error)}
+
+    def refused(self, error: wire.WireError) -> dict[str, Any]:
+        """Return the reply of a callable of the test whose answer cannot be sent, which fails the test."""
+        self._callback_failure = too_much_to_send(error)
+        return {"error": str(self._callback_failure), "type": "TypeError"}
 
     def _call_own(self, frame: dict[str, Any]) -> dict[str, Any]:
         function = self.own_callable(claims.integer(frame["callback"]))
@@ -197,6 +215,13 @@ class Connection:
             raise failure
 
 
+def _can_be_called_back(value: Any) -> bool:
+    """Whether a value is a function or an object with attributes of its own, and not one of a built-in class."""
+    if type(value).__module__ == "builtins":
+        return isinstance(value, _FUNCTIONS) or value in _CONVERSIONS
+    return callable(value) or hasattr(value, "__dict__")
+
+
 def _in_words(error: Exception) -> str:
     """Return the message of an error of the test's side; one that quotes what is not plain data can take seconds."""
     return str(error)[:500] if all(map(wire.is_plain, error.args)) else type(error).__name__
@@ -241,7 +266,8 @@ def _call_own(function: Any, path: list[str], args: tuple[Any, ...], kwargs: dic
 
 def _own_attribute(thing: Any, name: str) -> Any:
     """Return an attribute defined by the test's author; private and inherited ones are rejected."""
-    authored = name in vars(thing) or any(
+    attributes = {} if isinstance(thing, type) else getattr(thing, "__dict__", {})
+    authored = name in attributes or any(
         name in vars(kind)
         for kind in type(thing).__mro__
         if not kind.__module__.startswith(("builtins", "torch.", "autograder.bridge."))

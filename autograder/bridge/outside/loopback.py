@@ -66,7 +66,10 @@ class LoopbackConnection(Connection):
         frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)
-        return _travelled(reply, self.register, wire.MAX_DATA)
+        try:
+            return _travelled(reply, self.register, wire.MAX_DATA)
+        except wire.WireError as error:
+            return self.refused(error)
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +19,7 @@ from autograder.bridge.shared import claims
 from autograder.bridge.shared.calls import Call, CallReply, claimed_tensor
 from autograder.bridge.shared.containers import containers, leaves, mapped
 from autograder.bridge.shared.errors import StudentError
+from autograder.bridge.shared.generators import catch_up, is_generator
 from autograder.bridge.shared.module_state import ModuleState
 from autograder.bridge.shared.wire import Handle
 
@@ -71,10 +73,14 @@ def call(
     parts = [leaf for leaf in arguments if isinstance(leaf, MirroredPart)]
     involved = [*modules, *[part._module() for part in parts]]
     participants = {module._handle.number: module for module in involved}
-    inputs = [leaf for leaf in arguments if isinstance(leaf, Tensor)]
-    generators = [leaf for leaf in arguments if isinstance(leaf, torch.Generator)]
+    inputs = [leaf for leaf in arguments if isinstance(leaf, Tensor | np.ndarray)]
+    generators = [*filter(is_generator, arguments)]
     grad = torch.is_grad_enabled()
-    wanted = [i for i, tensor in enumerate(inputs) if grad and tensor.requires_grad]
+    wanted = [
+        i
+        for i, given in enumerate(inputs)
+        if grad and isinstance(given, Tensor) and given.requires_grad
+    ]
     sync: list[Any] = []
     for module in participants.values():
         sync += module.changes()
@@ -86,9 +92,9 @@ def call(
         for number, change in reply.modules:
             participants[number].take_over(change)
         for generator, advanced in zip(generators, reply.generators):
-            generator.set_state(advanced.get_state())
+            catch_up(generator, advanced)
         _refill(connection, reply, containers((args, kwargs)))
-        sources = [inputs[i] for i in wanted]
+        sources: list[Any] = [inputs[i] for i in wanted]
         for module in participants.values():
             sources += ModuleState(module).parameters.values()
         result = _differentiable(connection, reply, sources)
@@ -175,14 +181,16 @@ class _Boundary(torch.autograd.Function):
         return (None, None, None, None, *gradients_of_inputs)
 
 
-def _change_inputs(reply: CallReply, inputs: list[Tensor]) -> None:
+def _change_inputs(reply: CallReply, inputs: list[Any]) -> None:
     """Change the inputs as the student's code did, if the test asks for it."""
     changed = [(_entry(inputs, index), value) for index, value in reply.mutated]
     if not _INPUTS_ARE_MIRRORED.get():
         return
     with torch.no_grad():
         for tensor, value in changed:
-            if tensor.shape == value.shape:
+            if isinstance(tensor, np.ndarray):
+                tensor[...] = value.numpy().view(tensor.dtype)
+            elif tensor.shape == value.shape:
                 tensor.copy_(value)
             else:
                 tensor.data = value

@@ -10,6 +10,7 @@ from torch.func import functional_call
 
 from autograder.bridge.shared import claims
 from autograder.bridge.shared.containers import mapped
+from autograder.bridge.shared.generators import is_generator
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -55,9 +56,7 @@ class StandIns:
     def _call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.called.add(claims.text(name))
         value = self._things[name](*args, **kwargs)
-        return value, [
-            leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, torch.Generator)
-        ]
+        return value, [*filter(is_generator, (*args, *kwargs.values()))]
 
     def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.called.add(claims.text(name))

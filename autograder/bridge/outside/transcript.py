@@ -5,8 +5,8 @@ of Python or PyTorch, and parameters of new modules by name and shape (their ran
 matter).
 """
 
+import cmath
 import hashlib
-import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -253,8 +253,8 @@ def _same(a: Any, b: Any) -> bool:
         )
     if type(a) is not type(b):
         return False
-    if isinstance(a, float):
-        return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (a != a and b != b)
+    if isinstance(a, float | complex):
+        return cmath.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (a != a and b != b)
     if isinstance(a, dict):
         return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, (list, tuple)):

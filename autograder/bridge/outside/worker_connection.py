@@ -151,14 +151,21 @@ class WorkerConnection(Connection):
             if type(reply) is not dict:
                 raise wire.WireError("it is not a reply")
             if "callback" in reply or "pull_back" in reply:
-                answered = [number, "return", self._call_inside(reply)]
-                self._socket.send(Request(wire.dumps(answered, self.register)), deadline)
+                self._socket.send(Request(self._returned(number, reply)), deadline)
                 continue
             if type(reply.get("id")) is not int or reply["id"] != number:
                 raise wire.WireError("it is not the reply to this question")
             if ("ok" in reply) == ("error" in reply):
                 raise wire.WireError("it is neither an answer nor an error")
             return reply
+
+    def _returned(self, number: int, question: dict[str, Any]) -> bytes:
+        """Return the frame that answers a question of the worker."""
+        answer = self._call_inside(question)
+        try:
+            return wire.dumps([number, "return", answer], self.register)
+        except wire.WireError as error:
+            return wire.dumps([number, "return", self.refused(error)])
 
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)

@@ -10,8 +10,10 @@ No part of a frame is trusted. Lengths, depth and the number of values are limit
 be used exactly once, and a hostile frame can cause nothing but a `WireError`.
 """
 
+import datetime
 import json
 import math
+import random
 import select
 import socket
 import struct
@@ -19,12 +21,16 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
+
+from autograder.bridge.shared.generators import is_generator, of_numpy, of_python, state_of
 
 MAX_HEADER = 1 << 20
 MAX_DATA = 64 << 20
@@ -33,6 +39,7 @@ MAX_DEPTH = 40
 MAX_SAME_HASH = 500  # keys of one dict or set beyond one for each hash; -1 and -2 share theirs
 MAX_TEXT = 64 << 10
 SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
+MAX_BITS = 4096  # of a whole number; Python writes it in fewer digits than its limit
 LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
 PIECE = 1 << 20  # initial buffer; it then grows by the amount received …
 MOST_GROWTH = 8 << 20  # … up to this
@@ -46,11 +53,28 @@ TORCH_DTYPES = {
     )
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
-_NUMPY_DTYPES = {name for name in TORCH_DTYPES if name != "bfloat16"}
+NUMPY_DTYPES = {
+    name: np.dtype(name)
+    for name in [*TORCH_DTYPES, "uint16", "uint32", "uint64"]
+    if name != "bfloat16"
+}
 _JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 _AS_IT_IS = frozenset((type(None), bool, float))
 # of plain data; another set is opaque
 _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
+# plain data as texts and numbers that JSON has
+_SCALARS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    complex: ("!complex", lambda z: [z.real, z.imag], lambda parts: complex(*map(_float, parts))),
+    int: ("!int", hex, lambda digits: _whole(digits)),
+    Fraction: (
+        "!fraction",
+        lambda f: [hex(f.numerator), hex(f.denominator)],
+        lambda parts: Fraction(*map(_whole, parts)),
+    ),
+    Decimal: ("!decimal", str, lambda digits: _decimal(digits)),
+    datetime.date: ("!date", datetime.date.isoformat, datetime.date.fromisoformat),
+    datetime.datetime: ("!datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+}
 LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -86,6 +110,7 @@ class CallableHandle:
     description: Any = field(default=None, compare=False)
 
 
+Dtype = TypeVar("Dtype")
 Register = Callable[[Any], "Handle | CallableHandle | None"]
 
 
@@ -239,8 +264,8 @@ class _Encoder:
         kind = type(value)
         if kind in _AS_IT_IS:
             return value
-        if kind is int:
-            return value if -(2**63) <= value < 2**63 else {"!opaque": "number beyond 64 bits"}
+        if kind is int and -(2**63) <= value < 2**63:
+            return value
         if kind is str:
             return self._text(value)
         if isinstance(value, torch.Tensor):
@@ -275,14 +300,20 @@ class _Encoder:
             return self.encode(item, depth)
         if isinstance(value, np.ndarray):
             return self._array(value)
-        if type(value) in _SETS and all(map(is_plain, value)):
+        if type(value) in _SCALARS and _is_short(value):
+            tag, written, _ = _SCALARS[type(value)]
+            return {tag: written(value)}
+        if type(value) in _SETS and all(map(_is_plain_or_scalar, value)):
             return {_SETS[type(value)]: self._items(sorted(value, key=repr), depth + 1)}
         if type(value) is bytes:
             return {"!bytes": self._append(value, len(value))}
+        return self._object(value, depth)
+
+    def _object(self, value: Any, depth: int) -> Any:
         if isinstance(value, torch.dtype) and value in _NAMES:
             return {"!dtype": _NAMES[value]}
-        if isinstance(value, torch.Generator) and value.device.type == "cpu":
-            return {"!generator": self._tensor(value.get_state())["!tensor"]}
+        if is_generator(value):
+            return self._generator(value, depth)
         if isinstance(value, Opaque):
             return {"!opaque": value.kind}
         handle = value
@@ -321,11 +352,17 @@ class _Encoder:
         return {"!tensor": [name, *tensor.shape]}
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
-        if array.dtype.name not in _NUMPY_DTYPES:
+        if array.dtype.name not in NUMPY_DTYPES:
             return {"!opaque": f"{array.dtype.name} array"}
         native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
         self._append(native, native.nbytes)
         return {"!array": [array.dtype.name, *array.shape]}
+
+    def _generator(self, generator: Any, depth: int) -> Any:
+        if isinstance(generator, torch.Generator):
+            return {"!generator": self._tensor(generator.get_state())["!tensor"]}
+        tag = "!random" if isinstance(generator, random.Random) else "!numpy_generator"
+        return {tag: self._items(state_of(generator), depth + 1)}
 
 
 class _Decoder:
@@ -411,14 +448,14 @@ class _Decoder:
         return Opaque(_clean(content)[:80])
 
     def _meta(self, content: Any, depth: int) -> torch.Tensor:
-        dtype, shape = self._header(content)
+        dtype, shape = _header(content, TORCH_DTYPES)
         if dtype.itemsize * math.prod(shape) > MAX_DATA:
             # using its shape would allocate the numbers
             raise WireError("a tensor without numbers is too large")
         return torch.empty(shape, dtype=dtype, device="meta")
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:
-        dtype, shape = self._header(content)
+        dtype, shape = _header(content, TORCH_DTYPES)
         raw = self._take(dtype.itemsize * math.prod(shape))
         if not len(raw):
             return torch.empty(shape, dtype=dtype)
@@ -432,10 +469,15 @@ class _Decoder:
         return flat.view(dtype).reshape(shape)
 
     def _array(self, content: Any, depth: int) -> np.ndarray[Any, Any]:
-        tensor = self._tensor(content, depth)
-        if tensor.dtype is torch.bfloat16:
-            raise WireError("numpy has no bfloat16")
-        return tensor.numpy()
+        dtype, shape = _header(content, NUMPY_DTYPES)
+        raw = self._take(dtype.itemsize * math.prod(shape))
+        if dtype == np.bool_:  # another byte than 0 and 1 compares as neither
+            truths: np.ndarray[Any, Any] = np.frombuffer(raw, np.uint8) != 0
+            return truths.reshape(shape)
+        array: np.ndarray[Any, Any] = np.frombuffer(raw, dtype).reshape(shape)
+        start = self.position - len(raw)
+        is_shared = len(raw) >= NOT_COPIED and start % dtype.itemsize == 0
+        return array if is_shared else array.copy()
 
     def _generator(self, content: Any, depth: int) -> torch.Generator:
         state = self._tensor(content, depth)
@@ -453,13 +495,14 @@ class _Decoder:
             raise WireError("bad number of a handle")
         return number, *self._items([description], depth + 1)
 
-    def _header(self, content: Any) -> tuple[torch.dtype, list[int]]:
-        name, *shape = _list(content)
-        if type(name) is not str or name not in TORCH_DTYPES or len(shape) > 16:
-            raise WireError("bad header of a tensor")
-        if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
-            raise WireError("bad shape of a tensor")
-        return TORCH_DTYPES[name], shape
+
+def _header(content: Any, dtypes: dict[str, Dtype]) -> tuple[Dtype, list[int]]:
+    name, *shape = _list(content)
+    if type(name) is not str or name not in dtypes or len(shape) > 16:
+        raise WireError("bad header of a tensor or an array")
+    if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
+        raise WireError("bad shape of a tensor or an array")
+    return dtypes[name], shape
 
 
 def is_plain(key: Any) -> bool:
@@ -467,7 +510,49 @@ def is_plain(key: Any) -> bool:
     kind = type(key)
     if kind is str:
         return True
-    return all(map(is_plain, key)) if kind is tuple else kind is int or kind in _AS_IT_IS
+    return all(map(is_plain, key)) if kind is tuple else kind in _AS_IT_IS or kind in _SCALARS
+
+
+def _is_plain_or_scalar(item: Any) -> bool:
+    return isinstance(item, np.generic) or is_plain(item)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a plain value has few enough digits to be written, compared and shown in no time."""
+    if isinstance(value, Fraction):
+        return _is_short(value.numerator) and _is_short(value.denominator)
+    if isinstance(value, Decimal):
+        return len(value.as_tuple().digits) <= MAX_BITS // 4 and not value.is_snan()
+    return not isinstance(value, int) or value.bit_length() <= MAX_BITS
+
+
+def _scalar(read: Callable[[Any], Any]) -> Callable[["_Decoder", Any, int], Any]:
+    def decode(decoder: _Decoder, content: Any, depth: int) -> Any:
+        if len(content) > MAX_BITS:
+            raise WireError("a number is too long")
+        return read(content)
+
+    return decode
+
+
+def _whole(digits: Any) -> int:
+    """Return a whole number from its hexadecimal digits."""
+    if type(digits) is not str or len(digits) > MAX_BITS // 4 + 3:
+        raise WireError("a number is too long")
+    return int(digits, 16)
+
+
+def _decimal(digits: Any) -> Decimal:
+    number = Decimal(digits) if type(digits) is str else Decimal("sNaN")
+    if number.is_snan():  # every comparison with it raises
+        raise WireError("a number was expected")
+    return number
+
+
+def _float(number: Any) -> float:
+    if type(number) is not float:
+        raise WireError("a number was expected")
+    return number
 
 
 def _check_hashes(keys: list[Any]) -> None:
@@ -488,11 +573,16 @@ TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!callable": lambda decoder, content, depth: CallableHandle(*decoder._numbered(content, depth)),
     "!dict": _Decoder._dict,
     "!dtype": _Decoder._dtype,
+    **{tag: _scalar(read) for tag, _, read in _SCALARS.values()},
     "!frozenset": lambda decoder, content, depth: frozenset(decoder._set(content, depth)),
     "!generator": _Decoder._generator,
     "!handle": lambda decoder, content, depth: Handle(*decoder._numbered(content, depth)),
     "!meta": _Decoder._meta,
+    "!numpy_generator": lambda decoder, content, depth: of_numpy(
+        decoder._items(_list(content), depth + 1)
+    ),
     "!opaque": _Decoder._opaque,
+    "!random": lambda decoder, content, depth: of_python(decoder._items(_list(content), depth + 1)),
     "!set": _Decoder._set,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,
