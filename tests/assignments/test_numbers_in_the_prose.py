@@ -431,7 +431,11 @@ def test_17_random_inputs_find_at_most_two_of_the_eight(solution):
     assert sum(together) / tries < 2
     assert sum(count <= 2 for count in together) > 0.9 * tries
     assert found["smooth_targets"] == found["running_loss"] == 0
-    says("17", "random numbers of ordinary sizes often find two, and the other six seldom or never")
+    says(
+        "17",
+        "random inputs of one ordinary size, one ordinary scale and without repetition find two often",
+        "the others seldom or never",
+    )
 
 
 def test_missing_sentence_is_noticed():

@@ -40,7 +40,8 @@ main()
 """
 POINTS = {
     "typer": ["--help", "check"],
-    "autograder.cli.instructors": ["grade class", "export --to csv"],
+    "autograder.cli.instructors": ["grade class"],
+    "autograder.extras.commands": ["export --to csv"],
     "pydantic": ["check", "build"],
     "rich.console": ["progress"],
     "rich.panel": ["--help"],
@@ -54,7 +55,7 @@ POINTS = {
     "jinja2": ["report"],
 }
 CASES = [(point, command) for point, commands in POINTS.items() for command in commands]
-SAMPLE = {"typer", "autograder.gradebook.journal"}
+SAMPLE = {"typer", "autograder.extras.commands", "autograder.gradebook.journal"}
 
 
 def interrupted(

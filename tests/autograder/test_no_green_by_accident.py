@@ -339,7 +339,9 @@ BROKEN = {
 
 
 @pytest.fixture
-def without_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def without_transformers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[str], None]]:
     def hide(kind: str) -> None:
         package = tmp_path / "path" / "transformers"
         for name in ("", "models", "models/gpt2"):
@@ -349,10 +351,16 @@ def without_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
         (package / "__init__.py").write_text(BROKEN[kind], "utf-8")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
         monkeypatch.syspath_prepend(str(tmp_path / "path"))
-        for name in [name for name in sys.modules if name.partition(".")[0] == "transformers"]:
+        for name in _modules_of_transformers():
             monkeypatch.delitem(sys.modules, name)
 
-    return hide
+    yield hide
+    for name in _modules_of_transformers():  # monkeypatch puts the right ones back
+        del sys.modules[name]
+
+
+def _modules_of_transformers() -> list[str]:
+    return [name for name in sys.modules if name.partition(".")[0] == "transformers"]
 
 
 @pytest.mark.parametrize("kind", sampled(BROKEN, lambda kind: kind == "missing"))

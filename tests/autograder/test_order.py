@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Course
-from autograder.records import Submission
+from autograder.records import Grade, Submission
 from autograder.runs.pool import Plan, graders, this_grader
 from autograder.walls.outside.doctor import TierReport
 from tests.autograder.mixed_class import (
@@ -75,20 +75,24 @@ def shuffled(number: int, students: Sequence[str] = tuple(TEXTS)) -> list[Submis
     return found
 
 
-def grade_and_replace(submission: Submission) -> dict:
+def grade_and_replace(submission: Submission) -> Grade:
     """Runs in a grader, which grades nothing else."""
     grader = this_grader()
     grader.watch.distrust()
-    return json.loads(replace(grader.grade(submission), seconds=0.0, test_seconds=()).to_json())
+    return grader.grade(submission)
+
+
+def without_times(grade: Grade) -> dict:
+    return json.loads(replace(grade, seconds=0.0, test_seconds=()).to_json())
 
 
 def grades_alone(plan: Plan) -> dict[str, dict]:
     """Each grade by a grader that has graded nobody before."""
     with graders(plan) as pool:
-        running: dict[str, Future[dict]] = {
+        running: dict[str, Future[Grade]] = {
             one.student: pool.submit(grade_and_replace, one) for one in submissions(SAMPLE)
         }
-        return {student: future.result() for student, future in running.items()}
+        return {student: without_times(future.result()) for student, future in running.items()}
 
 
 @pytest.mark.slow

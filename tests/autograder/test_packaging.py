@@ -35,7 +35,7 @@ NOT_OF_THE_SOURCE = (
 )  # fmt: skip
 
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
-EVERYDAY = 50  # what is shorter may be everyday PyTorch in another assignment: model.eval(), a layer, a loop
+EVERYDAY = 50  # what is shorter may be everyday Python elsewhere: model.eval(), a layer, a loop
 ANYWHERE = {
     "withtorch.no_grad():",
     "model.eval()",
@@ -120,7 +120,7 @@ def hidden_tests(assignment: Assignment) -> set[str]:
 def holding_answers(texts: dict[str, str], assignment: Assignment) -> list[str]:
     found = []
     for name, text in texts.items():
-        others = name.startswith("assignments/") and not name.startswith(
+        others = name.startswith(("assignments/", "autograder/")) and not name.startswith(
             f"assignments/{assignment.name}/"
         )
         looked_for = answers(assignment)
@@ -155,7 +155,8 @@ def test_planted_leak_is_found():
 def test_wheel_holds_no_answer(in_the_wheel, assignment):
     assert holding_answers(in_the_wheel, assignment) == []
     assert naming(in_the_wheel, hidden_tests(assignment)) == []
-    assert naming(in_the_wheel, {mistake.id for mistake in load_mistakes(COURSE, assignment)}) == []
+    mistakes = {mistake.id for mistake in load_mistakes(COURSE, assignment)}
+    assert naming(in_the_wheel, {name for name in mistakes if "_" in name}) == []
 
 
 @each_assignment

@@ -95,7 +95,7 @@ def names_in(folder: Path) -> list[str]:
 @pytest.fixture
 def classroom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Classroom:
     """A class whose first work is collected, and that has pushed again: two changed it, one began."""
-    monkeypatch.setenv("AUTOGRADER_KEY", "k" * 64)
+    monkeypatch.setenv("AUTOGRADER_KEY", "0123456789abcdef" * 4)
     write_tiny_course(tmp_path / "course")
     students = {name: make_repository(tmp_path, name) for name in ("ada", "ben", "eve")}
     students["ada"].commit({"adding.py": SUBTRACTS})
