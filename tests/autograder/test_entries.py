@@ -372,7 +372,7 @@ UNDONE = {
 SCRIPT = """
 script = torch.jit.CompilationUnit('''
 def f(q, k, v):
-    return torch.scaled_dot_product_attention(q, k, v)
+    return torch.ops.aten.scaled_dot_product_attention(q, k, v)
 ''')
 """
 

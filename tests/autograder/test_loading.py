@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import gc
 import json
 import sys
 import time
@@ -447,6 +448,15 @@ LONG = {
 }
 
 
+@pytest.fixture
+def frozen() -> Iterator[None]:
+    """As in a worker: the limit of a short statement does not pay for a collection of all that pytest holds."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_the_limit_stops_one_statement(text: str, name: str) -> None:
@@ -461,6 +471,7 @@ def test_the_limit_stops_one_statement(text: str, name: str) -> None:
     )
 
 
+@pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
 def test_many_long_statements_leave_time_for_a_definition_below_them(name: str) -> None:
     """Together, they end long before the grader's own limit, which is twice this one."""
@@ -474,6 +485,7 @@ def test_many_long_statements_leave_time_for_a_definition_below_them(name: str) 
     assert time.process_time() - begun < 2.5
 
 
+@pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
 def test_a_second_loading_skips_what_was_stopped(name: str) -> None:
     place = [f"{name} cell 1" if name.endswith("b") else name, 2]
