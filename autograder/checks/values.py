@@ -166,7 +166,7 @@ def _table(actual: Any, what: str, expected: Any = None) -> Tensor:
     kinds = Tensor if isinstance(expected, Tensor) else numpy.ndarray
     if is_table(actual) and (expected is None or isinstance(actual, kinds)):
         return as_tensor(actual)
-    raise wrong_type(actual, "a table of numbers" if expected is None else kind(expected), what)
+    raise wrong_type(actual, "a tensor or an array" if expected is None else kind(expected), what)
 
 
 def unpack(actual: Any, names: int | Sequence[str], what: str = "the result") -> tuple[Any, ...]:
