@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # fingerprint, and run `autograder build`: this rebuilds every hints.json. A test fails if it has to
 # be raised.
 ANSWERS_VERSION = 4
-OPEN = ("stub", "packages", "nudges", "questions")  # names in hints.json that need no run
+OPEN = ("stub", "points", "packages", "nudges", "questions")  # names in hints.json that need no run
 ABOUT = "Questions that help with known mistakes. Each is locked by the answers of code that makes the mistake."
 
 
@@ -65,7 +65,7 @@ def with_stub(
     course: Course, assignment: Assignment, text: str, released: Mapping[Path, str]
 ) -> str:
     """Return hints.json with what is not locked: what tells a student's work from the released stub,
-    the digest of the visible tests, the packages that it needs, the nudges, and the questions of
+    the digest of the visible tests, the points, the packages that it needs, the nudges, and the questions of
     each part with their answers.
     """
     from autograder.selfcheck.locked_hints import digest_of_tests
@@ -75,6 +75,7 @@ def with_stub(
     )
     record = {name: value for name, value in json.loads(text).items() if name not in OPEN}
     record["stub"] = stub.as_record()
+    record["points"] = assignment.points
     tests = {file.name: source for file, source in released.items()}
     record["tests_sha256"] = digest_of_tests(tests[f"test_{assignment.stem}.py"])
     packages = {module.partition(".")[0] for module in assignment.preload} - {"torch"}

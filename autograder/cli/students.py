@@ -70,7 +70,7 @@ def _check_all(target: str, as_json: bool) -> int:
 
 
 def watch(target: Target = ".") -> int:
-    """Check your code again after every save. Keys: h hint, p picture, q quit."""
+    """Check your code again after every save; keys show hints, pictures and answers, catch mistakes and pack."""
     from autograder.selfcheck.watch import watch as watching
 
     try:
@@ -95,14 +95,24 @@ def hint(
 
 
 def answers(target: Target = ".") -> int:
-    """Show the answers to the questions of the parts that pass their visible tests."""
+    """Ask the questions of the parts that pass their visible tests, and show the answers.
+
+    In a terminal, an answer waits for Enter.
+    """
     from autograder.selfcheck.answers import unlocked
-    from autograder.selfcheck.screens import answers_screen
+    from autograder.selfcheck.screens import answer_screen, no_answers_screen, question_screen
 
     work = find_work(target)
-    report = _checked(work)
-    titles = {part: report.title(part) for part in report.by_part()}
-    console.print(answers_screen(unlocked(work, report), titles))
+    cards = unlocked(work, _checked(work))
+    if not cards:
+        console.print(no_answers_screen())
+    for card in cards:
+        console.print(question_screen(card))
+        if sys.stdin.isatty():
+            with _interrupted("Stopped."):
+                console.input("[dim]Enter shows the answer.[/]")
+        console.print(answer_screen(card))
+        console.print()
     return DONE
 
 

@@ -1,13 +1,24 @@
 """The answers to the questions of an assignment's text; those of a part are shown once its visible tests pass."""
 
+from dataclasses import dataclass
+
 from autograder.records import RefusedError
 from autograder.selfcheck.check import CheckReport
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.workspace import Work
 
 
-def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]]:
-    """Return the questions and answers of each part whose visible tests all pass, by the part's name.
+@dataclass(frozen=True)
+class Card:
+    """A question of the text and its answer, with the title of its part."""
+
+    title: str
+    question: str
+    answer: str
+
+
+def unlocked(work: Work, report: CheckReport) -> list[Card]:
+    """Return the questions and answers of the parts whose visible tests all pass.
 
     Raises RefusedError if an older kit built the assignment's files.
     """
@@ -17,7 +28,9 @@ def unlocked(work: Work, report: CheckReport) -> dict[str, list[tuple[str, str]]
             f"The hints.json in {work.folder.resolve()} comes from an older version of this kit. Get the "
             "assignment's hints.json again, and put it beside your file."
         )
-    answers = {part: hints.answers(part) for part in report.by_part()}
-    return {
-        part: answers[part] for part in answers if part in report.passed_parts and answers[part]
-    }
+    return [
+        Card(report.title(part), question, answer.strip())
+        for part in report.by_part()
+        if part in report.passed_parts
+        for question, answer in hints.answers(part)
+    ]

@@ -99,7 +99,8 @@ class CheckReport:
     """The results of a student's file.
 
     `problem` is the error that stopped the file, `failures` tell of lines that stopped only
-    themselves, and `stopped_at` is the place of the first of these.
+    themselves, and `stopped_at` is the place of the first of these. `points` are those of the
+    assignment with its hidden tests, 0 if they are unknown.
     """
 
     file: str
@@ -112,9 +113,7 @@ class CheckReport:
     note: str = ""
     warnings: tuple[str, ...] = ()
     printed: str = ""
-    has_answers: bool = False
-    has_programs: bool = False
-    has_pictures: bool = False
+    points: float = 0.0
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -204,9 +203,7 @@ def check_work(work: Work) -> CheckReport:
         note=_note(work),
         warnings=tuple(dict.fromkeys([*_about_tests(work, hints), *_warnings(text, loaded)])),
         printed=clean(printed.getvalue(), PRINTED),
-        has_answers=hints.has_answers,
-        has_programs=bool(hints.parts_with_programs),
-        has_pictures=(work.folder / "pictures.py").is_file(),
+        points=hints.points,
     )
 
 

@@ -70,7 +70,8 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     if finding.place is not None:
         steps.append(("Where to look", _where(finding.place, text)))
         if section := text.section(finding.place.function):
-            steps.append(("Read again", _passage(*section)))
+            place, heading = section
+            steps.append(("Read again", f"“{heading}” ({place})"))
     return steps
 
 
@@ -78,12 +79,6 @@ def _where(place: CodeLocation, text: Text) -> str:
     name = f", in `{place.function}`" if place.function else ""
     todos = [f"It asks for: {todo} ({where})" for where, todo in text.todos(place.function)]
     return "\n".join([f"{place}{name}", *todos])
-
-
-def _passage(place: CodeLocation, heading: str, leads: list[str]) -> str:
-    leads = [lead for lead in leads if not lead.startswith("To think about")]
-    about = f"\nTopics: {'; '.join(leads)}." if leads else ""
-    return f"“{heading}” ({place}){about}"
 
 
 def _key(name: str, words: str) -> str:

@@ -324,6 +324,7 @@ class LockedHints:
             self._tests = dict(locked["tests"])
             self._questions = dict(record.get("questions", {}))
             self._nudges = dict(record.get("nudges", {}))
+            self.points = float(record.get("points", 0))  # 0 if an older kit built the file
             self.has_locked_answers = "answers" in record  # as older kits built them
             self._programs = dict(locked.get("catch", {}))
             self._digest_of_tests = str(record.get("tests_sha256", ""))
@@ -332,6 +333,7 @@ class LockedHints:
             self._tests = {}
             self._questions = {}
             self._nudges = {}
+            self.points = 0.0
             self.has_locked_answers = False
             self._programs = {}
             self._digest_of_tests = ""

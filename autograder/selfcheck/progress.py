@@ -22,6 +22,11 @@ class Standing:
     report: CheckReport | None
     problem: str = ""
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether the student changed the file; one that cannot be checked counts as begun."""
+        return self.report is None or not self.work.is_untouched()
+
 
 def standings(
     target: str | Path, tell: Callable[[int, int], None] = lambda done, total: None

@@ -4,7 +4,7 @@ Each function converts a record to a rich renderable; nothing is run or read her
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from rich.console import Group, RenderableType
@@ -14,15 +14,20 @@ from rich.text import Text
 
 from autograder.feedback.causes import causes_of
 from autograder.feedback.render import Item
+from autograder.selfcheck.answers import Card
 from autograder.selfcheck.check import CheckReport, Finding
 from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
+from autograder.text.wording import joined
 
 BAR = 12
+KEYS = "h hint · p picture · a answers · c catch · s pack · q quit"
+NO_ANSWERS = "The answers to a part's questions are shown once its visible tests pass."
 INDENT = 4
 PRINTED_LINES = 8
+FOLDED = 2  # names of assignments that are not begun
 IN_FULL = 3  # failures that `watch` shows in full
 _IN_LINE = re.compile(r" \(line \d+( of cell \d+)?\)")  # repeated in the line with the location
 MARKS = {"?": "cyan", "✓": "green", "✗": "red", "○": "yellow"}
@@ -44,33 +49,25 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
     lines.append(Text())
-    share = _share(report.score, report.max_score)
     name = report.assignment
-    commands = []
-    if report.has_answers and report.passed_parts:
-        commands.append((f"autograder answers {name}", "answers questions of the text"))
-    if report.has_programs and report.passed_parts:
-        commands.append((f"autograder catch {name}", "finds what these tests miss"))
     if report.all_passed:
-        lines.append(
-            Text(
-                f"Well done! All {len(report.findings)} visible tests pass: {share} points.",
-                "green",
-            )
-        )
-        lines.append(
-            Text("The hidden tests check everything that the text promises, with other numbers.")
-        )
-        if report.has_pictures and not drawings:
-            commands.insert(0, (f"autograder check {name} --picture", "draws what your code does"))
-        commands.append((f"autograder pack {name}", "makes the file to hand in"))
+        lines += [Text(f"Well done! All {len(report.findings)} visible tests pass.", "green")]
+        lines += [Text(_sure(report))]
+        lines += [_commands((f"autograder pack {name}", "makes the file to hand in"))]
     else:
-        lines += [Text(f"{share} points of the visible tests so far."), _next(report)]
-        commands.insert(0, (f"autograder hint {name}", "helps, one step at a time"))
-    lines.append(_commands(*commands))
+        lines += [Text(_sure(report)), _next(report)]
+        lines += [_commands((f"autograder hint {name}", "helps, one step at a time"))]
     lines += [Text(warning, "yellow") for warning in report.warnings]
     lines += [Text(report.note, "dim")] if report.note else []
     return Group(*lines)
+
+
+def _sure(report: CheckReport) -> str:
+    """Say how many points the visible tests give, and what the hidden tests of the others ask."""
+    if report.points <= report.max_score:
+        return f"{_share(report.score, report.max_score)} points of the visible tests."
+    share = _share(report.score, report.points)
+    return f"{share} points are sure; the hidden tests ask the same promises with other numbers."
 
 
 def _next(report: CheckReport) -> Text:
@@ -177,23 +174,18 @@ def hint_screen(hint: Hint | None, command: str) -> RenderableType:
     return Group(*lines)
 
 
-def answers_screen(
-    answers: Mapping[str, Sequence[tuple[str, str]]], titles: Mapping[str, str]
-) -> RenderableType:
-    """Show the questions and answers of the unlocked parts, and the titles of the other parts."""
-    lines: list[RenderableType] = []
-    for part, title in titles.items():
-        lines += [Text(title, "bold" if part in answers else "dim")]
-        for question, answer in answers.get(part, ()):
-            lines += [_indented(Text(question)), _indented(Text(answer.strip(), "cyan")), Text()]
-    if any(part not in answers for part in titles):
-        lines.append(
-            Text(
-                "A part without answers has no question, or its visible tests do not all pass yet.",
-                "dim",
-            )
-        )
-    return Group(*lines)
+def question_screen(card: Card) -> RenderableType:
+    """Show a question, below the title of its part."""
+    return Group(Text(card.title, "bold"), _indented(Text(card.question)))
+
+
+def answer_screen(card: Card) -> RenderableType:
+    """Show the answer to a question that was shown."""
+    return _indented(Text(card.answer, "cyan"))
+
+
+def no_answers_screen() -> RenderableType:
+    return Text(NO_ANSWERS, "dim")
 
 
 def items_screen(
@@ -238,11 +230,12 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
 
 
 def progress_screen(standings: Sequence[Standing]) -> RenderableType:
-    """Show a bar for each assignment and each of its parts."""
+    """Show a bar for each assignment that is begun and each of its parts; the others are one line."""
     table = Table.grid(
         Column(ratio=1), Column(no_wrap=True), Column(justify="right", no_wrap=True), padding=(0, 2)
     )
-    for standing in standings:
+    begun = [standing for standing in standings if standing.is_begun]
+    for standing in begun:
         name = Text(standing.work.name, "bold")
         report = standing.report
         table.add_row(name, *(_points(report.findings) if report else (Text("?", "red"), "")))
@@ -258,6 +251,9 @@ def progress_screen(standings: Sequence[Standing]) -> RenderableType:
             all_findings += standing.report.findings
         if standing.report is None or not standing.report.all_passed:
             unfinished.append(standing.work.name)
+    waiting = [standing.work.name for standing in standings if standing not in begun]
+    if waiting:
+        table.add_row(Text(f"Not begun: {joined(waiting, FOLDED)}", "dim"), "", "")
     _, share = _points(all_findings)
     more: RenderableType = Text("Well done! All visible tests of all assignments pass.", "green")
     if unfinished:
@@ -274,7 +270,7 @@ def watch_screen(
         lines += [Text(), Text(problem, "red")]
     if extra is not None:
         lines += [Text(), extra]
-    return Group(*lines, Text(), Text(f"checked at {clock} · h hint · p picture · q quit", "dim"))
+    return Group(*lines, Text(), Text(f"checked at {clock} · {KEYS}", "dim"))
 
 
 def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
@@ -298,10 +294,8 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
     )
     yield Text()
     if report.all_passed:
-        yield Text(
-            f"Well done! {_share(report.score, report.max_score)} points. To hand it in:", "green"
-        )
-        yield _commands((f"autograder pack {report.assignment}", "makes the file"))
+        yield Text(f"Well done! {_sure(report)}", "green")
+        yield Text("Next: s makes the file to hand in.")
     else:
         yield _next(report)
 

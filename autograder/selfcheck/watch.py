@@ -11,24 +11,39 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from autograder.records import RefusedError
+from autograder.selfcheck.answers import Card, unlocked
+from autograder.selfcheck.catch.told import catch_with_file, summary
 from autograder.selfcheck.check import CheckReport, check_work
 from autograder.selfcheck.drawing import draw_all
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
 from autograder.selfcheck.hints import next_hint
-from autograder.selfcheck.screens import drawings_screen, hint_screen, watch_screen
+from autograder.selfcheck.pack import pack
+from autograder.selfcheck.screens import (
+    answer_screen,
+    drawings_screen,
+    hint_screen,
+    items_screen,
+    no_answers_screen,
+    packed_screen,
+    question_screen,
+    watch_screen,
+)
 from autograder.selfcheck.workspace import Work, find_work
 from autograder.source.stub import source_files
 
 POLL = 0.1  # seconds between polls of the file and the keyboard
 SETTLE = 0.05  # seconds to wait, as an editor can write in several steps
 SECONDS = 30.0
+THE_ANSWER = "a shows the answer."
+NEXT_QUESTION = "a asks the next question."
 
+Result = TypeVar("Result")
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -56,6 +71,8 @@ class Watch:
         self._problem = ""
         self._seen: Stamp = ()
         self._checked = ""
+        self._card: Card | None = None  # whose answer is not shown yet
+        self._asked: list[Card] = []
 
     def step(self) -> bool:
         """Check the file if it was saved, and handle one key; return False to stop."""
@@ -85,25 +102,60 @@ class Watch:
         self._show()
 
     def _answer(self, key: str) -> bool:
-        if key == "h":
-            self._show(self._hint())
-        elif key == "p":
-            self._say("Drawing …")
-            self._show(self._pictures())
+        screens = {
+            "h": self._hint,
+            "p": self._pictures,
+            "a": self._question,
+            "c": self._caught,
+            "s": self._packed,
+        }
+        if key in screens:
+            self._show(self._screen(screens[key]))
         return key not in ("q", "\x03", "\x04")
 
-    def _hint(self) -> RenderableType:
+    def _screen(self, make: Callable[[CheckReport], RenderableType]) -> RenderableType:
+        """Return what a key shows, or the reason that there is nothing to show."""
         if self._report is None:
-            return Text("There is nothing to give a hint for yet.")
-        return hint_screen(next_hint(self.work, self._report), "h")
-
-    def _pictures(self) -> RenderableType:
+            return Text("The file was not checked yet.")
         try:
-            return drawings_screen(
-                run_in_child(lambda: draw_all(self.work), self.seconds, self._changed)
-            )
+            return make(self._report)
         except (RefusedError, Unfinished) as problem:
             return Text(str(problem), "red")
+
+    def _hint(self, report: CheckReport) -> RenderableType:
+        return hint_screen(next_hint(self.work, report), "h")
+
+    def _pictures(self, report: CheckReport) -> RenderableType:
+        self._say("Drawing …")
+        return drawings_screen(self._in_child(lambda: draw_all(self.work)))
+
+    def _question(self, report: CheckReport) -> RenderableType:
+        """Show the answer to the question that was asked, or else the next question."""
+        if self._card is not None:
+            answered = self._card
+            self._card = None
+            return Group(question_screen(answered), answer_screen(answered), _dim(NEXT_QUESTION))
+        cards = unlocked(self.work, report)
+        if not cards:
+            return no_answers_screen()
+        if all(card in self._asked for card in cards):
+            self._asked = []
+        self._card = next(card for card in cards if card not in self._asked)
+        self._asked.append(self._card)
+        return Group(question_screen(self._card), _dim(THE_ANSWER))
+
+    def _caught(self, report: CheckReport) -> RenderableType:
+        self._say("Catching …")
+        results = self._in_child(lambda: catch_with_file(self.work, report))
+        lines, command = summary(results, f"autograder catch {self.work.name}")
+        return items_screen([(result.title, result.items) for result in results], lines, command)
+
+    def _packed(self, report: CheckReport) -> RenderableType:
+        return packed_screen(pack(self.work, Path(".")), report)
+
+    def _in_child(self, make: Callable[[], Result]) -> Result:
+        made: Result = run_in_child(make, self.seconds, self._changed)
+        return made
 
     def _show(self, extra: RenderableType | None = None) -> None:
         self._console.clear()
@@ -120,6 +172,10 @@ def watch(target: str | Path, console: Console) -> None:
         console.print(Text(f"Watching {watching.work.file}", "dim"))
         while watching.step():
             pass
+
+
+def _dim(text: str) -> RenderableType:
+    return Text(text, "dim")
 
 
 def _stamp(work: Work) -> Stamp:

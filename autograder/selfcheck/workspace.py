@@ -420,16 +420,14 @@ class Text:
                 ]
         return todos
 
-    def section(self, function: str) -> tuple[CodeLocation, str, list[str]] | None:
-        """Return the heading above a function's definition, and the bold first words of the paragraphs below it."""
-        heading: tuple[CodeLocation, str, list[str]] | None = None
+    def section(self, function: str) -> tuple[CodeLocation, str] | None:
+        """Return the heading above a function's definition, and its place."""
+        heading: tuple[CodeLocation, str] | None = None
         for cell in self.cells:
             if not cell.code:
                 for number, line in enumerate(cell.text.splitlines(), start=1):
                     if match := re.match(r"#{1,3} (.+)", line):
-                        heading = (self._place(cell, number, ""), match[1].strip(), [])
-                    elif heading and (match := re.match(r"\*\*(.+?)\*\*", line)):
-                        heading[2].append(_plain(match[1]))
+                        heading = (self._place(cell, number, ""), match[1].strip())
             elif any(name == function for name, _ in _definitions(cell)):
                 return heading
         return None
@@ -480,8 +478,3 @@ def _definitions(cell: _Cell) -> Iterator[tuple[str, Definition]]:
 def _todo(line: str) -> str:
     """`a table of booleans` from `    # TODO: a table of booleans            (T, T)`."""
     return re.split(r"\s{3,}", line.partition("# TODO:")[2].strip())[0]
-
-
-def _plain(words: str) -> str:
-    r"""Convert Markdown to plain text: `Why divide by √D?` for `Why divide by $\sqrt{D}$?`."""
-    return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", words).replace("$", "").rstrip(".:")

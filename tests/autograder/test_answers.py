@@ -13,7 +13,7 @@ from autograder.course.config import Assignment, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
 from autograder.course.questions import load_questions
 from autograder.records import RefusedError
-from autograder.selfcheck.answers import unlocked
+from autograder.selfcheck.answers import Card, unlocked
 from autograder.selfcheck.check import check_work
 from autograder.selfcheck.workspace import find_work
 from tests.autograder.tiny_course import write_tiny_course
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return shutil.copytree(COURSE.release_folder(HEADS), tmp_path / HEADS.name)
 
 
-def opened(folder: Path, text: str) -> dict[str, list[tuple[str, str]]]:
+def opened(folder: Path, text: str) -> list[Card]:
     (folder / "masked_heads.py").write_text(text, "utf-8")
     work = find_work(folder / "masked_heads.py")
     return unlocked(work, check_work(work))
@@ -64,7 +64,6 @@ def test_files_of_an_older_kit_say_what_to_get_and_their_hints_still_open(folder
     (folder / "masked_heads.py").write_text(mistake.source, "utf-8")
     report = check_work(find_work(folder / "masked_heads.py"))
     assert mistake.title in {finding.mistake for finding in report.findings}
-    assert not report.has_answers
 
 
 def test_a_question_without_an_answer_is_an_error_of_the_course(tmp_path: Path) -> None:

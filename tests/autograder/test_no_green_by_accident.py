@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from autograder import notebook
 from autograder.bridge.inside.shell import Shell
 from autograder.cli import app
+from autograder.cli.console import console
 from autograder.course.config import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
 from autograder.selfcheck.kernel import this_kernel
@@ -77,7 +78,8 @@ def students_folder(material: Material, files: dict[str, str], place: Path) -> I
 
 
 def command(*words: str) -> tuple[int, str]:
-    done = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
+    console.width = 200
+    done = CliRunner().invoke(app, words)
     return done.exit_code, done.output
 
 

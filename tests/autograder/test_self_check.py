@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
+from autograder.cli.console import console
 from autograder.selfcheck import progress
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.forked import GivenUp, Unfinished, run_in_child
@@ -26,6 +27,7 @@ from tests.autograder.waiting import HANGS
 
 
 def run(*arguments: str) -> tuple[int, str]:
+    console.width = 80  # it keeps what the first test of the process had
     result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.app, list(arguments))
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.output
@@ -233,6 +235,12 @@ def checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(progress, "run_in_child", recorded)
     return names
+
+
+def test_progress_shows_a_line_for_all_that_is_not_begun(folder: Path) -> None:
+    _, screen = run("progress")
+    assert "Not begun: 01_adding" in screen and "Part 1" not in screen
+    assert "0 of 3 points" in screen and "autograder check 01_adding  goes on" in screen
 
 
 def test_progress_runs_unchanged_work_only_once(folder: Path, checked: list[str]) -> None:

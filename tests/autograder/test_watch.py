@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import select
@@ -71,6 +72,26 @@ def test_watch_prints_the_golden_session(folder: Path, monkeypatch: pytest.Monke
     assert session.goes_on
     session.step("q")
     assert not session.goes_on
+
+
+def test_keys_ask_and_answer_catch_and_pack(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    hints = folder / "hints.json"
+    questions = {"add": [["Who asks?", "Nobody."], ["And who answers?", "You do."]]}
+    hints.write_text(json.dumps({**json.loads(hints.read_text("utf-8")), "questions": questions}))
+    write(folder, SUBTRACTS)
+    session = Session(folder)
+    session.step()
+    assert "shown once its visible tests pass." in session.step("a")
+    write(folder, RIGHT)
+    session.step()
+    asked = [session.step("a") for _ in range(5)]
+    assert ["Nobody." in screen for screen in asked] == [False, True, False, False, False]
+    assert ["You do." in screen for screen in asked] == [False, False, False, True, False]
+    assert ["Who asks?" in screen for screen in asked] == [True, True, False, False, True]
+    assert "has no mistakes to catch." in session.step("c")
+    assert "Hand in 01_adding.zip." in session.step("s") and (folder / "01_adding.zip").is_file()
+    assert "your file has not changed since" in session.step("s")
 
 
 @pytest.mark.slow
