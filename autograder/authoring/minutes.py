@@ -17,15 +17,15 @@ ROUNDED_TO = 5  # an assignment's minutes; those of a part are whole
 _RUN = 'if __name__ == "__main__":'
 _WORD = re.compile(r"[^\W_][\w'’.-]*")
 _CODE = re.compile(r"```.*?```", re.DOTALL)
-_TOLD = re.compile(r"^(?:[Aa]bout )?(\d+) minutes, [●○]{3}$", re.MULTILINE)
+_STATED = re.compile(r"^(?:[Aa]bout )?(\d+) minutes, [●○]{3}$", re.MULTILINE)
 
 
 @dataclass
 class _Section:
-    """What stands below a heading, counted; `told` are the minutes that its text says."""
+    """What stands below a heading, counted; `stated` are the minutes that its text says."""
 
     heading: str = ""
-    told: int | None = None
+    stated: int | None = None
     words: int = 0
     steps: int = 0
     lines: int = 0
@@ -37,8 +37,8 @@ class _Section:
         return self.words / WORDS_A_MINUTE + writing + MINUTES_A_RUN * self.runs
 
     def read(self, text: str) -> None:
-        if told := _TOLD.search(text):
-            self.told = int(told[1])
+        if stated := _STATED.search(text):
+            self.stated = int(stated[1])
         self.words += len(_WORD.findall(_CODE.sub("", text)))
 
     def work(self, source: str, gaps: Iterable[Gap]) -> None:
@@ -55,14 +55,14 @@ def other_minutes(course: Course, assignment: Assignment) -> list[str]:
     Only texts whose parts say their minutes are looked at.
     """
     sections = _sections(load_document(course, assignment))
-    told = [section for section in sections if section.told is not None]
-    if not told:
+    stated = [section for section in sections if section.stated is not None]
+    if not stated:
         return []
     label = course.label(course.solution_file(assignment))
     problems = [
-        f"{label}: {section.heading} says {section.told} minutes; {_sum_of([section])} make {round(section.minutes)}."
-        for section in told
-        if section.told != round(section.minutes)
+        f"{label}: {section.heading} says {section.stated} minutes; {_sum_of([section])} make {round(section.minutes)}."
+        for section in stated
+        if section.stated != round(section.minutes)
     ]
     whole = ROUNDED_TO * round(sum(section.minutes for section in sections) / ROUNDED_TO)
     if assignment.minutes != whole:
