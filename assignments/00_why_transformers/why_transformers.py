@@ -77,7 +77,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Part 1 · One step
 #
-# 10 minutes, ●○○
+# About 6 minutes, ●○○ (difficulty 1 of 3)
 #
 # A recurrent network owns two matrices and a bias. With each word $x_t$ it makes a new hidden state from the word
 # and from the state before it:
@@ -129,7 +129,7 @@ def rnn_step(x: Tensor, h: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> Ten
 # %% [markdown]
 # ## Part 2 · A whole sentence, through one vector
 #
-# 12 minutes, ●●○
+# About 11 minutes, ●●○ (difficulty 2 of 3)
 #
 # Reading a sentence is just a loop: the first step starts from a given state $h_0$ (often zeros), and each step hands
 # its state to the next. Two things come out: the states after *every* word, and the state after the *last* word, which
@@ -177,7 +177,7 @@ def rnn(xs: Tensor, h0: Tensor, W_xh: Tensor, W_hh: Tensor, b: Tensor) -> tuple[
 # %% [markdown]
 # ## Part 3 · How far does a gradient reach?
 #
-# 13 minutes, ●●○
+# About 17 minutes, ●●○ (difficulty 2 of 3)
 #
 # Suppose the first word decides how the sentence has to end. To learn that, the network needs a gradient that travels
 # from the last state all the way back to the first word: **backpropagation through time**. At each step on the way, it
@@ -297,7 +297,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Steps that must wait
 #
-# 10 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # The third weakness is about time. A graphics card does thousands of multiplications side by side, but only those
 # whose inputs are ready. Stack $L$ recurrent layers: the state of layer $l$ after word $t$ needs the state of the
@@ -355,7 +355,8 @@ def sequential_steps(T: int, num_layers: int, kind: str) -> int:
 # %% [markdown]
 # ## Harder: an LSTM by hand
 #
-# Not graded; about 30 minutes, ●●○. A gate decides what stays in the state and what is written into it, and the
+# Not graded; about 30 minutes, ●●○ (difficulty 2 of 3).
+# A gate decides what stays in the state and what is written into it, and the
 # gradient no longer fades at each step. The file `harder.py` beside this one asks for an LSTM in two short functions,
 # compares it with PyTorch's, and asks how large the bias of a forget gate must be for half of a memory to last for 50
 # steps. Run `python harder.py`: it checks what you write there and says in sentences what is missing.

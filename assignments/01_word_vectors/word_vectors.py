@@ -54,7 +54,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Part 1 · Text becomes numbers
 #
-# 8 minutes, ●○○
+# About 14 minutes, ●○○ (difficulty 1 of 3)
 #
 # A **tokenizer** cuts text into pieces, the **tokens**, and gives each distinct token a number, its **id**. Tokens can
 # be words, parts of words or single characters. We take characters: the simplest tokenizer, which can encode
@@ -108,7 +108,7 @@ class CharTokenizer:
 # %% [markdown]
 # ## Part 2 · Numbers become vectors
 #
-# 8 minutes, ●○○
+# About 11 minutes, ●○○ (difficulty 1 of 3)
 #
 # An id is only a name, and that is all a word knows on its first morning in the school for words. Id 7 is not "more"
 # than id 3, and the average of *cat* (3) and *sofa* (7) is not *dog* (5).
@@ -165,7 +165,7 @@ def embed(ids: Tensor, table: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The guessing game
 #
-# 12 minutes, ●●○
+# About 15 minutes, ●●○ (difficulty 2 of 3)
 #
 # What should the table contain? *You shall know a word by the company it keeps*, the linguist J. R. Firth
 # wrote in 1957. Read "she poured the ___ into her cup": you know what fits, and the words that fit are similar. So if
@@ -227,7 +227,7 @@ def cbow_examples(ids: list[int], window: int) -> list[tuple[list[int], int]]:
 # %% [markdown]
 # ## Part 4 · How good is a guess?
 #
-# 10 minutes, ●●○
+# About 19 minutes, ●●○ (difficulty 2 of 3)
 #
 # The game uses two tables. A word has one row in the **centre table**, for when it is the centre, and another
 # row in the **context table**, for when it is a context. (*Dog* often occurs near *barks* and hardly ever near
@@ -364,7 +364,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 5 · Calculating with words
 #
-# 7 minutes, ●●○
+# About 18 minutes, ●●○ (difficulty 2 of 3)
 #
 # Which words are similar? Two vectors are compared by the *direction* in which they point, not by their
 # length: frequent words tend to have longer vectors, and that should not make them everybody's best friend. The
@@ -443,7 +443,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: word vectors without training
 #
-# Not graded; about 40 minutes, ●●○. What skip-gram finds with many thousand guesses can also be counted and compressed.
+# Not graded; about 40 minutes, ●●○ (difficulty 2 of 3).
+# What skip-gram finds with many thousand guesses can also be counted and compressed.
 # The file `harder.py` beside this one asks for both: a table of neighbours, and the vectors that a singular value
 # decomposition makes of it. Run `python harder.py`: it checks what you write there and says in sentences what is
 # missing.

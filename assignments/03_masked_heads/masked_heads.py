@@ -67,7 +67,7 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · The causal mask
 #
-# 10 minutes, ●○○
+# About 6 minutes, ●○○ (difficulty 1 of 3)
 #
 # A language model is trained to predict the next word. During training the whole sentence lies on the
 # table, the next word included. A model that may look at it gets top marks and learns nothing, like a student
@@ -103,13 +103,16 @@ def causal_mask(T: int) -> Tensor:
 # %% part="mask"
 # Written? `autograder check 03_masked_heads` shows how you are doing.
 
+# %% [markdown]
+# The picture draws your mask. Look for a triangle whose diagonal is filled, too.
+
 # %% picture="mask"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 2 · Scaled dot-product attention
 #
-# 35 minutes, ●●●
+# About 16 minutes, ●●● (difficulty 3 of 3)
 #
 # How well does a key match a query? Multiply them number by number and add up: the dot product $q \cdot k$.
 # It is large when both point the same way. For all queries and keys at once:
@@ -171,13 +174,17 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> tu
 # %% part="attention"
 # Written? `autograder check 03_masked_heads` shows how you are doing.
 
+# %% [markdown]
+# The first picture shows who attends to whom, without the mask and with it. The other two show what the division by
+# $\sqrt{D}$ is for: look at how much weight a single key takes when the vectors get longer.
+
 # %% picture="attention"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 3 · One masked head
 #
-# 30 minutes, ●●○
+# About 17 minutes, ●●○ (difficulty 2 of 3)
 #
 # So far, queries, keys and values were given. A **head** learns to produce them. It owns three matrices
 # and computes a word's query, key and value from the word's own vector:
@@ -234,6 +241,10 @@ class Head(nn.Module):
 # %% part="head"
 # Written? `autograder check 03_masked_heads` shows how you are doing.
 
+# %% [markdown]
+# The picture is an X-ray of your head: how strongly each output reacts to each word. Look above the diagonal, where
+# nothing may glow.
+
 # %% picture="head"
 # The notebook draws a picture of your own code here.
 
@@ -283,7 +294,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: windows and distances
 #
-# Not graded; about 40 minutes, ●●○. A word need not attend to everything before it. The file `harder.py` beside
+# Not graded; about 40 minutes, ●●○ (difficulty 2 of 3).
+# A word need not attend to everything before it. The file `harder.py` beside
 # this one asks for a mask with a window, for the distance that information travels through many layers of it, and
 # for ALiBi, which needs no vectors for positions. Run `python harder.py`: it checks what you write there and says
 # in sentences what is missing.

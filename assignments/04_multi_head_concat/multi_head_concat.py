@@ -85,7 +85,7 @@ class Head(nn.Module):
 # %% [markdown]
 # ## Part 1 · Heads side by side
 #
-# 20 minutes, ●●○
+# About 13 minutes, ●●○ (difficulty 2 of 3)
 #
 # In the school for words, one pair of ears was not enough. Now each word has four listeners, who go around the room at
 # the same time. One listens for names, one for numbers, one for what was decided, one for who disagreed, and each
@@ -138,13 +138,16 @@ class MultiHeadAttention(nn.Module):
 # %% part="heads"
 # Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
+# %% [markdown]
+# The picture touches one head at a time. Which columns of the output move, and does each head keep to its own?
+
 # %% picture="heads"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 2 · Splitting vectors into heads, and merging them again
 #
-# 15 minutes, ●●○
+# About 12 minutes, ●●○ (difficulty 2 of 3)
 #
 # A list of heads reads well, but the machine works through it one head after the other. If one tensor held
 # all heads, with the heads as an axis of their own, a single call could serve them all. So we need a way to
@@ -192,13 +195,17 @@ def merge_heads(x: Tensor) -> Tensor:
 # %% part="reshape"
 # Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
+# %% [markdown]
+# In the two pictures you follow one word through your functions. Look for its numbers: do they stay together and in
+# order?
+
 # %% picture="reshape"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 3 · All heads in one matrix
 #
-# 25 minutes, ●●●
+# About 14 minutes, ●●● (difficulty 3 of 3)
 #
 # A linear layer without bias is a matrix with one row per output number. The rows are independent of one
 # another, so the rows of many small matrices may just as well be stacked in a large one. Queries, keys and
@@ -258,13 +265,17 @@ class FusedMultiHeadAttention(nn.Module):
 # %% part="fused"
 # Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
+# %% [markdown]
+# The picture gives your four heads four jobs, by weights that were chosen by hand. Does each map show the job of its
+# own head?
+
 # %% picture="fused"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 4 · The proof
 #
-# 15 minutes, ●●●
+# About 11 minutes, ●●● (difficulty 3 of 3)
 #
 # Are the list of heads and the large matrix really the same function? An argument on paper is good;
 # copying the weights over and getting the same numbers is better. If every weight of one
@@ -295,13 +306,18 @@ def fuse(per_head: MultiHeadAttention, fused: FusedMultiHeadAttention) -> None:
 # %% part="proof"
 # Written? `autograder check 04_multi_head_concat` shows how you are doing.
 
+# %% [markdown]
+# The picture shows the outputs of both forms, and below them their difference. Look at the lowest table: it should
+# stay dark.
+
 # %% picture="proof"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Harder: heads that share their keys
 #
-# Not graded; about 35 minutes, ●●○. In today's large models several heads ask, but share one key and one value. The
+# Not graded; about 35 minutes, ●●○ (difficulty 2 of 3).
+# In today's large models several heads ask, but share one key and one value. The
 # file `harder.py` beside this one asks for grouped-query attention, for a way to convert a model that was trained
 # without it, and for the memory that it saves. Run `python harder.py`: it checks what you write there and says in
 # sentences what is missing.

@@ -58,7 +58,7 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Layer norm
 #
-# 20 minutes, ●●○
+# About 20 minutes, ●●○ (difficulty 2 of 3)
 #
 # Every sublayer adds to the residual stream, so after a few of them one token may hold numbers near 0.01 and its
 # neighbour numbers near 100. The next layer would have to cope with both. Layer norm brings each token
@@ -133,13 +133,17 @@ class LayerNorm(nn.Module):
 # %% part="layer_norm"
 # Written? `autograder check 05_encoder_block` shows how you are doing.
 
+# %% [markdown]
+# In the first picture, follow one token's numbers downwards through the steps of your function. In the second,
+# compare what becomes of three tokens of very different sizes.
+
 # %% picture="layer_norm"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 2 · Feed-forward
 #
-# 10 minutes, ●○○
+# About 13 minutes, ●○○ (difficulty 1 of 3)
 #
 # Attention *mixes*: its output for a token is a weighted average of values. The feed-forward layer is where a
 # token's own numbers interact. It expands the token's `C` numbers to `d_ff` **hidden** numbers (often four times
@@ -185,13 +189,17 @@ class FeedForward(nn.Module):
 # %% part="feed_forward"
 # Written? `autograder check 05_encoder_block` shows how you are doing.
 
+# %% [markdown]
+# On the left are the two activations, on the right what your layer can make of three hidden numbers. Look at where
+# the lines bend.
+
 # %% picture="feed_forward"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 3 · The post-norm block
 #
-# 25 minutes, ●●○
+# About 15 minutes, ●●○ (difficulty 2 of 3)
 #
 # Now the wiring. A block has two sublayers, attention first, feed-forward second. Around each of them
 # runs a shortcut: the sublayer's output is *added* to its input. Picture a road with two workshops
@@ -256,13 +264,16 @@ class TransformerEncoderBlock(nn.Module):
 # %% part="post_norm"
 # Written? `autograder check 05_encoder_block` shows how you are doing.
 
+# %% [markdown]
+# The diagram is drawn from your block. Look at where the two norms stand: on the road, or beside it?
+
 # %% picture="post_norm"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 4 · The pre-norm block
 #
-# 10 minutes, ●●○
+# About 11 minutes, ●●○ (difficulty 2 of 3)
 #
 # Post-norm interrupts the residual stream at every block, and deep stacks of it are hard to train without a careful
 # warm-up of the learning rate. In **pre-norm** the norm moves off the stream, to the entrance of each sublayer:
@@ -304,13 +315,17 @@ class PreNormBlock(TransformerEncoderBlock):
 # %% part="pre_norm"
 # Written? `autograder check 05_encoder_block` shows how you are doing.
 
+# %% [markdown]
+# Compare your two blocks in the first picture: what has moved? The second picture sends a token through 24 blocks of
+# each kind. Look at its size on the way up, and at its gradient on the way back.
+
 # %% picture="pre_norm"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 5 · The encoder
 #
-# 25 minutes, ●●●
+# About 18 minutes, ●●● (difficulty 3 of 3)
 #
 # A block takes vectors and returns vectors of the same shape, so blocks stack like bricks. An encoder is:
 # look up each token's vector, add its position, run through N blocks, one last norm.
@@ -377,13 +392,18 @@ class TransformerEncoder(nn.Module):
 # %% part="encoder"
 # Written? `autograder check 05_encoder_block` shows how you are doing.
 
+# %% [markdown]
+# The picture replaces one token after the other by *banana*. Look at the columns of the padding: no real word may
+# notice that anything changed.
+
 # %% picture="encoder"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Harder: layer norm, backwards
 #
-# Not graded; about 45 minutes, ●●●. The gradient of a layer norm fits into one line, if you derive it. The file
+# Not graded; about 45 minutes, ●●● (difficulty 3 of 3).
+# The gradient of a layer norm fits into one line, if you derive it. The file
 # `harder.py` beside this one asks for that line without autograd, and shows what a layer norm cannot feel. Run
 # `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

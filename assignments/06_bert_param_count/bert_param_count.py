@@ -109,7 +109,7 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
 # %% [markdown]
 # ## Part 1 · The tables at the entrance
 #
-# 8 minutes, ●○○
+# About 8 minutes, ●○○ (difficulty 1 of 3)
 #
 # A token enters BERT through three **embedding** tables. The first says *which token* it is, the second *at which
 # position* it stands, the third *in which of two sentences* (BERT reads pairs of sentences, called
@@ -142,7 +142,7 @@ def count_embeddings(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 2 · Attention
 #
-# 10 minutes, ●●○
+# About 7 minutes, ●●○ (difficulty 2 of 3)
 #
 # In BERT, queries, keys and values come from three linear layers, **each with its bias**, and the
 # concatenated outputs of the heads go through a fourth one, the output projection. All four lead from $C$ to $C$
@@ -175,7 +175,7 @@ def count_attention(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 3 · Feed-forward, and the whole layer
 #
-# 9 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # After attention, each token is processed on its own: one linear layer makes its vector
 # wide, from $C$ to $F$; another makes it narrow again. Between them is the activation, which has no
@@ -217,7 +217,7 @@ def count_layer(config: BertConfig) -> int:
 # %% [markdown]
 # ## Part 4 · All of BERT
 #
-# 9 minutes, ●●○
+# About 16 minutes, ●●○ (difficulty 2 of 3)
 #
 # Every layer has the same shape but its own parameters, so $N$ layers cost $N$ times as much. On top is the
 # **pooler**: one linear layer from $C$ to $C$ that reads only the first position, where a summary of the text
@@ -263,13 +263,17 @@ def count_bert(config: BertConfig, pooler: bool = True) -> dict[str, int]:
 # %% part="bert"
 # Written? `autograder check 06_bert_param_count` shows how you are doing.
 
+# %% [markdown]
+# The picture is a floor plan of BERT-base, drawn from your numbers: the larger a room, the more parameters live in
+# it. Where are most of them?
+
 # %% picture="bert"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 5 · GPT-2
 #
-# 9 minutes, ●●○
+# About 16 minutes, ●●○ (difficulty 2 of 3)
 #
 # GPT-2 is built from the same parts. Go through them again and look for the differences:
 #
@@ -314,6 +318,10 @@ def count_gpt2(config: GPT2Config) -> dict[str, int]:
 
 # %% part="gpt2"
 # Written? `autograder check 06_bert_param_count` shows how you are doing.
+
+# %% [markdown]
+# The picture draws the four GPT-2s on one scale, from your numbers. Look at the table of words: what becomes of its
+# share when the model grows?
 
 # %% picture="gpt2"
 # The notebook draws a picture of your own code here.

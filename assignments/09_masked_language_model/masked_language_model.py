@@ -71,7 +71,7 @@ from torch import Tensor, nn
 # | 2 | `[SEP]` | the sentence ends |
 # | 3 | `[MASK]` | a word was here; which one? |
 
-# %%
+# %% tags=["hide-input"]
 TEXT = """\
 the cat sat on the mat
 the cat sat on the sofa
@@ -179,7 +179,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Making the gaps
 #
-# 25 minutes, ●●●
+# About 23 minutes, ●●● (difficulty 3 of 3)
 #
 # Every ordinary word is chosen with a probability of 15 %, independently of all others, as if a die were rolled for
 # it. Special words are never chosen; there is nothing to learn from predicting a `[PAD]`. So far, so simple. But
@@ -264,7 +264,7 @@ def mask_tokens(
 # %% [markdown]
 # ## Part 2 · The loss
 #
-# 10 minutes, ●●○
+# About 9 minutes, ●●○ (difficulty 2 of 3)
 #
 # At every position the model returns `V` numbers, the logits, but only the chosen positions count. The loss is the
 # cross-entropy at those positions:
@@ -315,7 +315,7 @@ def masked_language_model_loss(logits: Tensor, labels: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · The model
 #
-# 25 minutes, ●●○
+# About 15 minutes, ●●○ (difficulty 2 of 3)
 #
 # The encoder is given: word vectors plus learned positions, then post-norm blocks without a causal mask. Every word
 # attends to every word, to the left and to the right, except the padding. It turns words into vectors,
@@ -381,6 +381,7 @@ class Encoder(nn.Module):
         return x
 
 
+# %%
 class MaskedLanguageModel(nn.Module):
     """At each position, V logits for the word that belongs there: (B, T) -> (B, T, V).
 
@@ -537,7 +538,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: whole sentences
 #
-# Not graded; about 40 minutes, ●●○. A model that fills gaps can also judge a sentence, and write one. The file
+# Not graded; about 40 minutes, ●●○ (difficulty 2 of 3).
+# A model that fills gaps can also judge a sentence, and write one. The file
 # `harder.py` beside this one asks for both: a score for whole sentences, and a function that fills many gaps, the
 # surest one first. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

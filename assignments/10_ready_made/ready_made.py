@@ -89,7 +89,7 @@ def matched(new: nn.Module, old: nn.Module) -> nn.Module:
 # %% [markdown]
 # ## Part 1 · Attention
 #
-# 12 minutes, ●●○
+# About 12 minutes, ●●○ (difficulty 2 of 3)
 #
 # Here is attention by hand, all heads in one multiplication. `W_qkv` holds the weights for queries, keys and
 # values, one below the other, and inside each of them head by head.
@@ -158,7 +158,7 @@ def to_torch_attention(fused: FusedMultiHeadAttention) -> nn.MultiheadAttention:
 # %% [markdown]
 # ## Part 2 · The encoder layer
 #
-# 10 minutes, ●●○
+# About 17 minutes, ●●○ (difficulty 2 of 3)
 #
 # A whole block now, in both wirings. Post-norm, as in the first Transformer, norms after each addition: attend,
 # add, *norm*; feed forward, add, *norm*. Pre-norm norms the input of each sublayer: *norm*, attend, add.
@@ -277,7 +277,7 @@ def to_torch_encoder_layer(block: TransformerEncoderBlock) -> nn.TransformerEnco
 # %% [markdown]
 # ## Part 3 · The decoder layer
 #
-# 13 minutes, ●●○
+# About 18 minutes, ●●○ (difficulty 2 of 3)
 #
 # The decoder's block looks back at what is written (self-attention), across at what was read (cross-attention), and
 # then feeds forward. Here its cross-attention has **four separate layers**, with biases, and the block hides the
@@ -374,7 +374,7 @@ def to_torch_decoder_layer(block: DecoderBlock) -> nn.TransformerDecoderLayer:
 # %% [markdown]
 # ## Part 4 · GPT-2 from Hugging Face
 #
-# 15 minutes, ●●●
+# About 27 minutes, ●●● (difficulty 3 of 3)
 #
 # Hugging Face's library `transformers` does not offer parts but whole models. You fill in a configuration, and
 # `GPT2LMHeadModel(config)` builds the model, with random weights and without downloading anything. Its inner
@@ -491,7 +491,7 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 # %% [markdown]
 # ## Part 5 · Byte pair encoding
 #
-# 25 minutes, ●●○
+# About 33 minutes, ●●○ (difficulty 2 of 3)
 #
 # One piece of GPT-2 is still missing, and it comes before the model: its tokenizer. With characters, a text has too
 # many tokens; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the

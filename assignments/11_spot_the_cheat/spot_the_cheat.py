@@ -194,7 +194,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The honest loss
 #
-# 15 minutes, ●●○
+# About 23 minutes, ●●○ (difficulty 2 of 3)
 #
 # An exam is honest when the answers are not in the room. The usual measurement is not like that: the model gets
 # a whole piece of text at once, and we *trust* it to look only to the left at every position. If you do not want to
@@ -260,7 +260,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 2 · The leak map
 #
-# 15 minutes, ●●●
+# About 18 minutes, ●●● (difficulty 3 of 3)
 #
 # The honest loss says *that* something is wrong. The leak map says *where*. Think of a plumber who pours red dye into
 # one pipe after the other and looks which taps run red. The dye is another word: put a different one at position
@@ -312,13 +312,16 @@ def leaks(model: nn.Module, T: int, V: int) -> Tensor:
 # %% part="leaks"
 # Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
+# %% [markdown]
+# The picture draws your map for the four simple models. Which maps stay empty, and what pattern do the others have?
+
 # %% picture="leaks"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 3 · The verdict
 #
-# 18 minutes, ●●●
+# About 20 minutes, ●●● (difficulty 3 of 3)
 #
 # Now put the evidence together.
 #
@@ -398,7 +401,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Silence
 #
-# 14 minutes, ●●○
+# About 30 minutes, ●●○ (difficulty 2 of 3)
 #
 # The last doubt is about our own design. We gave the layer many heads because one was not enough. Does each of them
 # *do* something? Ask one of the listeners to stay at home for a day. If no word notices, that listener has some
@@ -484,13 +487,17 @@ def head_similarity(mha: nn.MultiheadAttention, x: Tensor) -> Tensor:
 # %% part="heads"
 # Written? `autograder check 11_spot_the_cheat` shows how you are doing.
 
+# %% [markdown]
+# The picture raises the tolerance until your code calls a head redundant. Look at where each bar ends: it should be
+# at the ring.
+
 # %% picture="heads"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 5 · A fair test
 #
-# 13 minutes, ●●○
+# About 19 minutes, ●●○ (difficulty 2 of 3)
 #
 # Your tools take the future away from a model. Two doubts about a good number remain, and both are about the test.
 #
@@ -568,7 +575,8 @@ def difference(right_a: Tensor, right_b: Tensor, rows: Tensor) -> tuple[float, f
 # %% [markdown]
 # ## Harder: find an induction head
 #
-# Not graded; about 30 minutes, ●●○. Some heads copy: they look for the place where the present word stood before, and
+# Not graded; about 30 minutes, ●●○ (difficulty 2 of 3).
+# Some heads copy: they look for the place where the present word stood before, and
 # attend to the word after it. The file `harder.py` beside this one asks for the measure that finds such a head among
 # many, and for a function that silences it. Write both there and run `python harder.py`: it checks them and says in
 # sentences what is missing. Then run `python induction.py`: in a few seconds, a small model learns to copy before

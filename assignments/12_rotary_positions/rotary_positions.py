@@ -57,7 +57,7 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## Part 1 · Turning pairs
 #
-# 22 minutes, ●●●
+# About 20 minutes, ●●● (difficulty 3 of 3)
 #
 # A clock hand is a point in the plane, so it takes two numbers, $(a, b)$. Turning it by the angle $\theta$,
 # counter-clockwise, gives
@@ -136,7 +136,7 @@ def rope(
 # %% [markdown]
 # ## Part 2 · Only the distance counts
 #
-# 10 minutes, ●●○
+# About 5 minutes, ●●○ (difficulty 2 of 3)
 #
 # Let a query stand at position $m$ and a key at position $n$. Write $R_m$ for "turn all hands as at position
 # $m$". The score that attention computes is then
@@ -193,7 +193,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 3 · The other pairing
 #
-# 13 minutes, ●●○
+# About 4 minutes, ●●○ (difficulty 2 of 3)
 #
 # Which two numbers share a hand? We took neighbours, as the original paper did: $(0, 1), (2, 3), \dots$ That is
 # called **interleaved**. There is a second convention, and half of the world's code follows it: cut the vector in
@@ -231,7 +231,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: a longer text than in training
 #
-# Not graded; about 35 minutes, ●●○. Which hands point where they never pointed in training, and which should turn
+# Not graded; about 35 minutes, ●●○ (difficulty 2 of 3).
+# Which hands point where they never pointed in training, and which should turn
 # more slowly? The file `harder.py` beside this one asks for the answers that long models of today are built on, in
 # four short functions. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

@@ -148,7 +148,7 @@ if __name__ == "__main__":
 # Run this cell now. It takes ten to twenty seconds, and the training at the end starts from its result.
 
 
-# %%
+# %% tags=["hide-input"]
 class Encoder(nn.Module):
     """Given. Words become vectors that know their sentence: ids (B, T) -> (B, T, C).
 
@@ -223,7 +223,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Pooling
 #
-# 14 minutes, ●●○
+# About 15 minutes, ●●○ (difficulty 2 of 3)
 #
 # The encoder returns one vector for each position. A decision about the sentence needs **one vector for the
 # sentence**. There are two usual ways to get it.
@@ -285,7 +285,7 @@ def pool(hidden: Tensor, padding_mask: Tensor, kind: str) -> Tensor:
 # %% [markdown]
 # ## Part 2 · The classifier
 #
-# 12 minutes, ●○○
+# About 16 minutes, ●○○ (difficulty 1 of 3)
 #
 # All that is missing now is the **head**: one linear layer from a sentence's vector to $K$ numbers, one for each
 # class. These are **logits**: any real numbers, the largest wins. They are not probabilities yet, and should not
@@ -350,7 +350,7 @@ class Classifier(nn.Module):
 # %% [markdown]
 # ## Part 3 · LoRA: a few numbers beside many
 #
-# 24 minutes, ●●○
+# About 31 minutes, ●●○ (difficulty 2 of 3)
 #
 # There are three ways to use a pre-trained encoder.
 #
@@ -460,7 +460,7 @@ def add_lora(model: nn.Module, names: list[str], rank: int, alpha: float) -> int
 # %% [markdown]
 # ## Part 4 · An honest split
 #
-# 10 minutes, ●○○
+# About 14 minutes, ●○○ (difficulty 1 of 3)
 #
 # A model must be judged on examples that it has not been trained on, so the data is split before anything
 # else happens. Three things make a split honest.
@@ -524,7 +524,7 @@ def split(items: list, share: float, seed: int) -> tuple[list, list]:
 # %% [markdown]
 # ## Part 5 · The confusion matrix and macro F1
 #
-# 15 minutes, ●●○
+# About 20 minutes, ●●○ (difficulty 2 of 3)
 #
 # *Accuracy*, the share of correct guesses, is a single number, and it can flatter. Half of our cards are questions,
 # and they are easy. A model that spots every question and calls everything else praise has an accuracy of 75 %, and the

@@ -72,7 +72,7 @@ from torch import Tensor, nn
 # One detail matters today: its last layer `head` is **tied** to `token_embed`, as in GPT-2. One and the same table
 # reads tokens in and scores them on the way out. With `modern=True`, the blocks are made of what you write in Part 6.
 
-# %%
+# %% tags=["hide-input"]
 ALPHABET = "\n" + "".join(chr(code) for code in range(32, 127))
 ID = {character: place for place, character in enumerate(ALPHABET)}
 
@@ -165,7 +165,7 @@ class LanguageModel(nn.Module):
 # %% [markdown]
 # ## Part 1 · Initialisation
 #
-# 12 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # A model that knows nothing should give every token probability $1/V$, and its loss is then $\ln V$. With our 96
 # characters that is $\ln 96 = 4.564$. Hence the cheapest test in deep learning: **look at the first loss**. Far above
@@ -204,13 +204,17 @@ def init_weights(model: nn.Module, std: float = 0.02) -> None:
 # %% part="init"
 # Written? `autograder check 15_train_it_well` shows how you are doing.
 
+# %% [markdown]
+# The picture compares a model before its first step, with your initialisation and with PyTorch's defaults. Look at
+# the dashed line, $\ln V$: which of the two reaches it?
+
 # %% picture="init"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 2 · The learning-rate schedule
 #
-# 12 minutes, ●●○
+# About 14 minutes, ●●○ (difficulty 2 of 3)
 #
 # No single learning rate is right for a whole run. At the beginning all batches ask for the same: the gradients of two
 # batches have a cosine of about 0.9 before the first step, and of about 0.5 after 150. So for nearly every number
@@ -252,13 +256,17 @@ def learning_rate(step: int, warmup: int, total: int, peak: float, floor: float 
 # %% part="schedule"
 # Written? `autograder check 15_train_it_well` shows how you are doing.
 
+# %% [markdown]
+# The picture draws your schedule: on the left whole runs, on the right the example of the text. Does every dot sit
+# in its ring?
+
 # %% picture="schedule"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 3 · Gradient clipping
 #
-# 12 minutes, ●●○
+# About 14 minutes, ●●○ (difficulty 2 of 3)
 #
 # Now and then comes a batch with a gradient twenty times as large as usual: a file of nothing but digits, a steep
 # place on the loss surface. One step along it can throw away an hour. Clipping sets a speed limit. All gradients
@@ -315,6 +323,7 @@ class Knobs(nn.Module):
         return AdamW(self.parameters(), **settings)
 
 
+# %%
 def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float:
     """Scale all gradients down together when their common norm is larger than max_norm.
 
@@ -338,13 +347,17 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> float
 # %% part="clipping"
 # Written? `autograder check 15_train_it_well` shows how you are doing.
 
+# %% [markdown]
+# Each arrow of the picture is a gradient, before and after your clipping. Look at the directions: none of them may
+# change.
+
 # %% picture="clipping"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 4 · AdamW
 #
-# 20 minutes, ●●●
+# About 21 minutes, ●●● (difficulty 3 of 3)
 #
 # Plain gradient descent steps by *rate × gradient*. That is awkward, because gradients of different parameters differ
 # in size by orders of magnitude: what is a good rate for one is far too much, or next to nothing, for another.
@@ -426,13 +439,17 @@ class AdamW:
 # %% part="adamw"
 # Written? `autograder check 15_train_it_well` shows how you are doing.
 
+# %% [markdown]
+# The picture sends plain gradient descent and your AdamW down the same steep valley. Compare how far along it each
+# of them comes.
+
 # %% picture="adamw"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 5 · Perplexity and top-p
 #
-# 12 minutes, ●●○
+# About 17 minutes, ●●○ (difficulty 2 of 3)
 #
 # **Perplexity** is the loss in a unit that you can picture: $e^{\text{loss}}$. A model with perplexity $k$ is, on
 # average, as unsure as if it had to choose among $k$ equally likely tokens. Knowing nothing among 96 characters is
@@ -477,13 +494,17 @@ def top_p(logits: Tensor, p: float) -> Tensor:
 # %% part="writing"
 # Written? `autograder check 15_train_it_well` shows how you are doing.
 
+# %% [markdown]
+# The picture shows what your `top_p` keeps of three distributions, from sure to unsure. Compare how many tokens are
+# left.
+
 # %% picture="writing"
 # The notebook draws a picture of your own code here.
 
 # %% [markdown]
 # ## Part 6 · RMSNorm and SwiGLU
 #
-# 12 minutes, ●●○
+# About 18 minutes, ●●○ (difficulty 2 of 3)
 #
 # Open the code of almost any recent language model, and inside its blocks you find two changes since GPT-2. (A third,
 # rotary positions, has an assignment of its own. By now many also norm each head's queries and keys, QK-norm for short.)
@@ -532,6 +553,7 @@ class RMSNorm(nn.Module):
         raise NotImplementedError("RMSNorm.forward is not written yet.")
 
 
+# %%
 class SwiGLU(nn.Module):
     """A gated feed-forward layer: `gate` and `up` (C -> d_ff), `down` (d_ff -> C), `nn.Linear`s without bias.
 
@@ -554,7 +576,7 @@ class SwiGLU(nn.Module):
 # %% [markdown]
 # ## Part 7 · The run
 #
-# 10 minutes, ●○○
+# About 7 minutes, ●○○ (difficulty 1 of 3)
 #
 # Now everything at once, on a real text. The loop is given, and every line of it calls something of yours. Each
 # tenth file is **held out**: the model never trains on it, so its loss there cannot come from learning by heart.
@@ -669,6 +691,10 @@ if __name__ == "__main__":
             print(f"\n--- {done} steps, held-out loss {loss:.3f}, perplexity {perplexity(loss):.2f}")
             print(RUN["samples"][done])
 
+# %% [markdown]
+# The picture draws the loss of the run, and some of its samples below. Look at which lines the curve crosses, and at
+# what the samples have learned by then.
+
 # %% picture="modern"
 # The notebook draws a picture of your own code here.
 
@@ -729,12 +755,14 @@ if __name__ == "__main__":
 #
 # ## Harder: a mixture of experts
 #
-# Not graded; about 40 minutes, ●●●. Most of a model's parameters are in its feed-forward layers, and every token passes
+# Not graded; about 40 minutes, ●●● (difficulty 3 of 3).
+# Most of a model's parameters are in its feed-forward layers, and every token passes
 # through all of them. The file `harder.py` beside this one asks for a layer that knows more than a token has to pay
 # for: a router sends each token to a few of many experts. Run `python harder.py`: it checks what you write there and
 # says in sentences what is missing.
 #
-# Another 45 minutes, ●●●: AdamW treats a matrix as a bag of numbers. `muon.py` asks for *Muon*, an optimiser that treats
+# Another 45 minutes, ●●● (difficulty 3 of 3):
+# AdamW treats a matrix as a bag of numbers. `muon.py` asks for *Muon*, an optimiser that treats
 # it as a matrix, and in which rare directions count as much as frequent ones.
 #
 # ## Look back

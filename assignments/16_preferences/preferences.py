@@ -88,7 +88,7 @@ from torch import Tensor, nn
 # another. Tokens are words. A line of the book is the card, a slash, what follows, and `[END]`; so the prompt is always
 # the first six tokens, and what follows begins at position 6.
 
-# %%
+# %% tags=["hide-input"]
 HOT = "soup stew tea coffee curry pie pizza porridge toast goulash lasagne cocoa"
 COLD = "lemonade beer salad sorbet juice melon yoghurt milkshake gazpacho cider champagne sushi"
 WRONG = {**dict.fromkeys(HOT.split(), ("cold", "cool")), **dict.fromkeys(COLD.split(), ("hot", "warm"))}
@@ -166,7 +166,7 @@ if __name__ == "__main__":
 # rest is rude. Both *are* what probably comes next. (It is a small model: now and then it brings the wrong dish.)
 
 
-# %%
+# %% tags=["hide-input"]
 class Block(nn.Module):
     """A pre-norm block with causal attention: (B, T, C) -> (B, T, C)."""
 
@@ -277,7 +277,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The log-probability of an answer
 #
-# 16 minutes, ●●○
+# About 18 minutes, ●●○ (difficulty 2 of 3)
 #
 # All three ways ask the model one question: how likely is *this* answer, after *this* prompt? The probability of a
 # text is the product of the probabilities of its tokens, each given everything before it, so its logarithm is a sum:
@@ -352,7 +352,7 @@ def sft_loss(logits: Tensor, ids: Tensor, answer: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 2 · Which answer is better?
 #
-# 9 minutes, ●○○
+# About 7 minutes, ●○○ (difficulty 1 of 3)
 #
 # To write a good answer takes time and talent. To read two and point at the better one takes seconds, and people agree
 # about it far more often. But what do you do with a pile of *this one, not that one*?
@@ -405,7 +405,7 @@ def bradley_terry_loss(chosen: Tensor, rejected: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 3 · Preferences without a judge
 #
-# 14 minutes, ●●○
+# About 14 minutes, ●●○ (difficulty 2 of 3)
 #
 # With a judge, one can train the model to please it; that is Parts 4 to 6. In 2023 Rafailov and others noticed that the
 # judge can be left out. A language model already gives answers a number: their log-probability. Take as an answer's
@@ -470,7 +470,7 @@ def dpo_loss(
 # %% [markdown]
 # ## Part 4 · Compared with the group
 #
-# 8 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # Now the third way. Nobody says any more what to write: the model answers, a judge gives a number, and answers with
 # good numbers become likelier. But when is a number good? A reward of 3 is splendid for an answer to a hopeless card
@@ -518,7 +518,7 @@ def group_advantages(rewards: Tensor, eps: float = 1e-4) -> Tensor:
 # %% [markdown]
 # ## Part 5 · A step that is not too long
 #
-# 11 minutes, ●●○
+# About 11 minutes, ●●○ (difficulty 2 of 3)
 #
 # Trying is expensive: every answer is written word by word. So one would like to take more than one step of gradient
 # descent with the same answers. But after the first step they are second-hand: an older policy wrote them, and what was
@@ -579,7 +579,7 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 # %% [markdown]
 # ## Part 6 · Token by token
 #
-# 15 minutes, ●●○
+# About 16 minutes, ●●○ (difficulty 2 of 3)
 #
 # An answer is not written in one piece. Part 5 took one ratio for the whole of it, which is the *product* of the ratios
 # of its tokens. (GSPO, 2025, does so as well, and takes a root of it by the length.) PPO and GRPO look closer: they
@@ -641,7 +641,7 @@ def token_clipped_loss(
 # %% [markdown]
 # ## Part 7 · The leash
 #
-# 7 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # A judge is no oracle. It is a model, it has seen a few hundred comparisons, and far from those its numbers mean nothing.
 # A policy that is trained to please it will find out where the numbers are high and mean nothing. This is called
@@ -697,7 +697,7 @@ def kl_penalty(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 8 · The run
 #
-# 10 minutes, ●○○
+# About 9 minutes, ●○○ (difficulty 1 of 3)
 #
 # The restaurant wants manners. Before you run the cells, write down two guesses. How many of the answers will be polite
 # after the demonstrations, and how many after the comparisons? And what will a model write that may do *anything* to
@@ -780,7 +780,7 @@ if __name__ == "__main__":
 # of Part 7, the other has none. Read what they write.
 
 
-# %%
+# %% tags=["hide-input"]
 class Judge(nn.Module):
     """Given. A number for each word; the score of an answer is their sum: ids (B, T), answer (B, T) -> (B,)."""
 
@@ -931,7 +931,8 @@ if __name__ == "__main__":
 #
 # ## Harder: the best policy there is
 #
-# Not graded; about 40 minutes, ●●○. If all answers could be listed, the best policy with a leash could be written down
+# Not graded; about 40 minutes, ●●○ (difficulty 2 of 3).
+# If all answers could be listed, the best policy with a leash could be written down
 # without any training. The file `harder.py` beside this one asks for it, for the way back, which is where DPO comes from,
 # and for what it is worth to draw sixteen answers and keep the best. Run `python harder.py`: it checks what you write
 # there and says in sentences what is missing.

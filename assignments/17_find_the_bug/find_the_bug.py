@@ -194,7 +194,7 @@ def newest_file(steps: list[int]) -> str:
 # %% [markdown]
 # ## Part 1 · Evidence
 #
-# 25 minutes, ●●●
+# About 12 minutes, ●●● (difficulty 3 of 3)
 #
 # *I think there is something wrong with the padding* is an opinion. An **input** for which the answer is not the
 # promised one is evidence: nobody can argue with it, everybody can run it, and after the repair it is a test. The
@@ -238,7 +238,7 @@ def evidence(name: str) -> tuple:
 # %% [markdown]
 # ## Part 2 · The verdict
 #
-# 10 minutes, ●○○
+# About 10 minutes, ●○○ (difficulty 1 of 3)
 #
 # If you can name a kind of bug, you will find its relatives. Say in one word what is wrong:
 #
@@ -275,7 +275,7 @@ def verdict(name: str) -> str | None:
 # %% [markdown]
 # ## Part 3 · The repair
 #
-# 25 minutes, ●●○
+# About 20 minutes, ●●○ (difficulty 2 of 3)
 #
 # Only now is it time for a patch: you know what fails, and can tell when it no longer does. Change as little as you can.
 # A repair that rewrites everything has to be read again from the first line.
@@ -333,7 +333,8 @@ def repaired(name: str) -> Callable:
 #
 # ## Harder: let the computer shrink it
 #
-# Not graded; about 35 minutes, ●●○. You found small inputs by thinking. When the input that fails is a file of a thousand
+# Not graded; about 35 minutes, ●●○ (difficulty 2 of 3).
+# You found small inputs by thinking. When the input that fails is a file of a thousand
 # lines, the computer can make it small: throw a part away, see whether it still fails, go on. The file `harder.py` beside
 # this one asks for that. Run `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

@@ -15,6 +15,7 @@ from pathlib import Path
 from autograder.authoring.checked import due, remember
 from autograder.authoring.hints_file import has_hints, hints_path, is_current, make_all, with_stub
 from autograder.authoring.leaks import leaks
+from autograder.authoring.minutes import other_minutes
 from autograder.authoring.promises import broken_promises, other_titles
 from autograder.authoring.recorded_tests import stale_record
 from autograder.authoring.released import files_below, is_by_the_way, released
@@ -51,10 +52,11 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     """Return the problems of the released files of the named assignments (all for None); empty if there are none.
 
     Stale files are reported as unified diffs. Files that no build writes, leaks (see `leaks`),
-    promises that the stub does not make, a record of failing tests that is out of date, stubs that
-    cannot be imported, and gaps without their TODO or NotImplementedError are reported as
-    sentences. Raises CourseError like `build`. Assignments that did not change since they had no
-    problem are left out, but for one that is derived again (see `checked`).
+    promises that the stub does not make, minutes that the formula does not give, a record of
+    failing tests that is out of date, stubs that cannot be imported, and gaps without their TODO or
+    NotImplementedError are reported as sentences. Raises CourseError like `build`. Assignments that
+    did not change since they had no problem are left out, but for one that is derived again (see
+    `checked`).
     """
     to_check = due(course, course.select(names))
     assignments = course.select(to_check.digests)
@@ -69,6 +71,7 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
         problems += leaks(course, assignment, texts)
         problems += broken_promises(course, assignment)
         problems += other_titles(course, assignment)
+        problems += other_minutes(course, assignment)
         problems += stale_record(course, assignment)
         problems += _unwritten_gaps(course, assignment)
     changed = [a for a in assignments if a.name in to_check.changed]

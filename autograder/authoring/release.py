@@ -294,7 +294,7 @@ def _line_about_programs(assignments: Iterable[Assignment], files: Container[str
 
 def _table(course: Course, assignments: list[Assignment]) -> Iterator[str]:
     due = any(assignment.due for assignment in assignments)
-    yield f"| folder | | minutes | points |{f' due ({course.timezone}) |' if due else ''}"
+    yield f"| folder | | minutes (estimated) | points |{f' due ({course.timezone}) |' if due else ''}"
     yield f"|---|---|---|---|{'---|' if due else ''}"
     for a in assignments:
         when = f" {a.due:%Y-%m-%d %H:%M}" if a.due else ""

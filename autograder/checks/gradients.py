@@ -183,12 +183,13 @@ def _predicts(
     what: str,
 ) -> None:
     """Check each claim, a gradient for each source, under its cotangent: in one of a few random small steps, all fit."""
+    epsilon = max(torch.finfo(numbers.dtype).eps for numbers in (*sources, *cotangents))
     generator = torch.Generator().manual_seed(torch.initial_seed() + 1)  # unlike the cotangent
     for _ in range(ATTEMPTS):
         directions = [_random_like(source, generator) for source in sources]
-        slope, noise = _slope(function, sources, directions, what)
+        slope, noise = _slope(function, sources, directions, epsilon, what)
         if all(
-            _fits(claim, directions, cotangent, slope, noise)
+            _fits(claim, directions, cotangent, slope, noise, epsilon)
             for claim, cotangent in zip(claims, cotangents)
         ):
             return
@@ -199,10 +200,13 @@ def _predicts(
 
 
 def _slope(
-    function: Callable[[], Any], sources: Sequence[Tensor], directions: Sequence[Tensor], what: str
+    function: Callable[[], Any],
+    sources: Sequence[Tensor],
+    directions: Sequence[Tensor],
+    epsilon: float,
+    what: str,
 ) -> tuple[Tensor, float]:
     """Return the derivative of the output along the directions, by a step to each side, and its rounding error."""
-    epsilon = max(torch.finfo(source.dtype).eps for source in sources)
     step = epsilon**0.43
     starts = [source.detach().clone() for source in sources]
     ends = []
@@ -227,6 +231,7 @@ def _fits(
     cotangent: Tensor,
     slope: Tensor,
     noise: float,
+    epsilon: float,
 ) -> bool:
     said = sum(
         (gradient.double() * direction.double()).sum().item()
@@ -234,8 +239,7 @@ def _fits(
     )
     pull = cotangent.double().cpu()
     seen = (pull * slope).sum().item()
-    step = max(torch.finfo(direction.dtype).eps for direction in directions) ** 0.43
-    tolerance: float = pull.norm().item() * (20 * step * slope.norm().item() + noise)
+    tolerance: float = pull.norm().item() * (20 * epsilon**0.43 * slope.norm().item() + noise)
     return bool(abs(said - seen) <= tolerance)
 
 

@@ -33,6 +33,7 @@ _COMMENTS = {
 _KINDS = ("part", "picture", "answer")
 _CELL_OPTIONS = (*_KINDS, "tags", "points", "rubric")
 _QUESTION = re.compile(rf"(?:^|(?<=\s))\**(?:{QUESTION_LEADS})\b.*?(?=\n\s*\n|\Z)", re.DOTALL)
+_EFFORT = re.compile(r"\d+ minutes, (?=[●○]{3})(●+)○*")
 _JUPYTEXT_KEYS = {"lines_to_next_cell", "title", "incorrectly_encoded_metadata"}
 
 
@@ -113,7 +114,7 @@ class Document:
             elif answer := ANSWER.fullmatch(text):
                 result.append((number, f'# %% [markdown] answer="{answer["name"]}"'))
             elif number not in inside:
-                result.append((number, text))
+                result.append((number, _with_difficulty(text)))
             if number in comments:
                 result.append((number, comments[number].format(name=self.assignment)))
         return result
@@ -144,6 +145,11 @@ class Document:
         for number, text in enumerate(texts):
             questions.setdefault(parts[number], []).append(Question(text, number in graded))
         return questions
+
+
+def _with_difficulty(line: str) -> str:
+    """Say in words what the dots behind a number of minutes mean, for people who hear the text."""
+    return _EFFORT.sub(lambda effort: f"{effort[0]} (difficulty {len(effort[1])} of 3)", line)
 
 
 def load_document(course: Course, assignment: Assignment) -> Document:

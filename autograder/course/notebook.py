@@ -23,6 +23,7 @@ SHAPES = 56  # where shapes stand in a notebook, beside code that leaves room fo
 _NOTED = re.compile(r"(\s*)(\S.*?)\s+# (?!noqa|type:|fmt:)(.+)")
 FULL = 100  # characters of a line of a docstring that has no room for another word
 _BEGINS = re.compile(r"\W*$|\w+: |(Example|Returns|Raises)\b")  # a new paragraph of a docstring
+FOLDED = "hide-input"  # the tag of a cell whose code a notebook shows only when it is asked for
 _DEMONSTRATION = 'if __name__ == "__main__":'
 
 
@@ -65,10 +66,11 @@ def _notebook_cell(assignment: Assignment, cell: NotebookNode) -> NotebookNode:
     tags = list(cell.metadata.get("tags", []))
     if code and _DEMONSTRATION in cell.source:
         tags.append("raises-exception")  # so that a notebook goes on after unfinished code
-    written = new(
-        with_narrow_lines(cell.source) if code else cell.source,
-        metadata={"tags": tags} if tags else {},
-    )
+    written = new(with_narrow_lines(cell.source) if code else cell.source)
+    if tags:
+        written.metadata["tags"] = tags
+    if FOLDED in tags:
+        written.metadata["jupyter"] = {"source_hidden": True}
     if not code or not (function := _first_gap(cell.source)):
         return written
     written.metadata["deletable"] = False

@@ -84,7 +84,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · The table of waves
 #
-# 25 minutes, ●●○
+# About 15 minutes, ●●○
 #
 # How does a clock tell thousands of moments apart with only three hands? They turn at different speeds. The
 # fast hand tells neighbouring moments apart, the slow one tells morning from evening, and no hand ever leaves
@@ -170,7 +170,7 @@ def positional_encoding(max_len: int, d_model: int) -> Tensor:
 # %% [markdown]
 # ## Part 2 · A module that adds the table
 #
-# 20 minutes, ●●○
+# About 12 minutes, ●●○
 #
 # The table is computed once and then only read. In PyTorch, such a tensor is a **buffer**: it belongs to the
 # module and follows it to another device or number type, but the optimiser never changes it. (Whether it
@@ -234,7 +234,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 # %% [markdown]
 # ## Part 3 · Positions that are learned
 #
-# 15 minutes, ●○○
+# About 13 minutes, ●○○
 #
 # Why compute what can be learned? Keep a second lookup table beside the one for words, or **tokens**, as models
 # call the pieces of text that they read. Row $t$ of it is the vector for position $t$, and it is trained like every
@@ -308,7 +308,8 @@ class TokenAndPositionEmbedding(nn.Module):
 # %% [markdown]
 # ## Harder: a step is a matrix
 #
-# Not graded; about 30 minutes, ●●○. One matrix takes each row of the sinusoidal table *k* positions further, and this
+# Not graded; about 30 minutes, ●●○.
+# One matrix takes each row of the sinusoidal table *k* positions further, and this
 # is the reason that the authors gave for sines. The file `harder.py` beside this one asks for the matrix, and for a
 # measurement: do learned positions have one, too? Run `python harder.py`: it checks what you write there and says in
 # sentences what is missing.

@@ -58,7 +58,7 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Layer norm
 #
-# 20 minutes, ●●○
+# About 20 minutes, ●●○
 #
 # Every sublayer adds to the residual stream, so after a few of them one token may hold numbers near 0.01 and its
 # neighbour numbers near 100. The next layer would have to cope with both. Layer norm brings each token
@@ -143,12 +143,16 @@ class LayerNorm(nn.Module):
 
 # %% part="layer_norm"
 
+# %% [markdown]
+# In the first picture, follow one token's numbers downwards through the steps of your function. In the second,
+# compare what becomes of three tokens of very different sizes.
+
 # %% picture="layer_norm"
 
 # %% [markdown]
 # ## Part 2 · Feed-forward
 #
-# 10 minutes, ●○○
+# About 13 minutes, ●○○
 #
 # Attention *mixes*: its output for a token is a weighted average of values. The feed-forward layer is where a
 # token's own numbers interact. It expands the token's `C` numbers to `d_ff` **hidden** numbers (often four times
@@ -202,12 +206,16 @@ class FeedForward(nn.Module):
 
 # %% part="feed_forward"
 
+# %% [markdown]
+# On the left are the two activations, on the right what your layer can make of three hidden numbers. Look at where
+# the lines bend.
+
 # %% picture="feed_forward"
 
 # %% [markdown]
 # ## Part 3 · The post-norm block
 #
-# 25 minutes, ●●○
+# About 15 minutes, ●●○
 #
 # Now the wiring. A block has two sublayers, attention first, feed-forward second. Around each of them
 # runs a shortcut: the sublayer's output is *added* to its input. Picture a road with two workshops
@@ -282,12 +290,15 @@ class TransformerEncoderBlock(nn.Module):
 
 # %% part="post_norm"
 
+# %% [markdown]
+# The diagram is drawn from your block. Look at where the two norms stand: on the road, or beside it?
+
 # %% picture="post_norm"
 
 # %% [markdown]
 # ## Part 4 · The pre-norm block
 #
-# 10 minutes, ●●○
+# About 11 minutes, ●●○
 #
 # Post-norm interrupts the residual stream at every block, and deep stacks of it are hard to train without a careful
 # warm-up of the learning rate. In **pre-norm** the norm moves off the stream, to the entrance of each sublayer:
@@ -335,12 +346,16 @@ class PreNormBlock(TransformerEncoderBlock):
 
 # %% part="pre_norm"
 
+# %% [markdown]
+# Compare your two blocks in the first picture: what has moved? The second picture sends a token through 24 blocks of
+# each kind. Look at its size on the way up, and at its gradient on the way back.
+
 # %% picture="pre_norm"
 
 # %% [markdown]
 # ## Part 5 · The encoder
 #
-# 25 minutes, ●●●
+# About 18 minutes, ●●●
 #
 # A block takes vectors and returns vectors of the same shape, so blocks stack like bricks. An encoder is:
 # look up each token's vector, add its position, run through N blocks, one last norm.
@@ -423,12 +438,17 @@ class TransformerEncoder(nn.Module):
 
 # %% part="encoder"
 
+# %% [markdown]
+# The picture replaces one token after the other by *banana*. Look at the columns of the padding: no real word may
+# notice that anything changed.
+
 # %% picture="encoder"
 
 # %% [markdown]
 # ## Harder: layer norm, backwards
 #
-# Not graded; about 45 minutes, ●●●. The gradient of a layer norm fits into one line, if you derive it. The file
+# Not graded; about 45 minutes, ●●●.
+# The gradient of a layer norm fits into one line, if you derive it. The file
 # `harder.py` beside this one asks for that line without autograd, and shows what a layer norm cannot feel. Run
 # `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

@@ -119,7 +119,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 1 · Batches
 #
-# 12 minutes, ●○○
+# About 14 minutes, ●○○
 #
 # Cut a window of `T` characters out of the text, and you have not one exercise but `T` of them: after the
 # first character predict the second, after the first two the third, and so on. The causal mask keeps the
@@ -172,12 +172,16 @@ def get_batch(
 
 # %% part="batches"
 
+# %% [markdown]
+# The picture cuts windows with your function. In each row, compare the answers, in frames, with what the model
+# reads: they stand one step later.
+
 # %% picture="batches"
 
 # %% [markdown]
 # ## Part 2 · The loss
 #
-# 10 minutes, ●○○
+# About 8 minutes, ●○○
 #
 # For every position the model returns `V` numbers, the **logits**. A softmax turns them into probabilities $p$.
 # How wrong is that? As wrong as the model is surprised by what really came: $-\ln p(\text{right})$. If it gave
@@ -223,12 +227,16 @@ def language_model_loss(logits: Tensor, targets: Tensor) -> Tensor:
 
 # %% part="loss"
 
+# %% [markdown]
+# The picture draws your loss against the probability of the right word. Look for the dot: a model that knows
+# nothing.
+
 # %% picture="loss"
 
 # %% [markdown]
 # ## Part 3 · The model
 #
-# 30 minutes, ●●●
+# About 30 minutes, ●●●
 #
 # From bottom to top: a vector for the word plus a vector for its position, then the blocks, then one last layer
 # norm, then a linear layer that turns every vector into `V` logits.
@@ -282,6 +290,7 @@ class Block(nn.Module):
         ### END SOLUTION
 
 
+# %%
 class TransformerLanguageModel(nn.Module):
     """After each word, V logits for the next one: (B, T) -> (B, T, V).
 
@@ -356,7 +365,7 @@ class TransformerLanguageModel(nn.Module):
 # %% [markdown]
 # ## Part 4 · Training
 #
-# 15 minutes, ●●○
+# About 16 minutes, ●●○
 #
 # One training step fits into four sentences. Fetch a batch. Compute the model's loss. Compute for every
 # parameter in which direction it should move (`backward`). Let the optimiser move them all a little.
@@ -436,12 +445,16 @@ if __name__ == "__main__":
         losses += train(model, encode(TEXT), steps=50, batch_size=16, lr=2e-3, generator=generator)
         watch(done, sum(losses[-50:]) / 50)
 
+# %% [markdown]
+# The first picture trains a small model with your code. Look at which lines its loss passes on the way down. The
+# second shows where the heads of such a model look afterwards: do they differ?
+
 # %% picture="training"
 
 # %% [markdown]
 # ## Part 5 · Generation
 #
-# 23 minutes, ●●●
+# About 27 minutes, ●●●
 #
 # The model says how likely each word is. To *write*, take its probabilities after the last word, draw one word
 # from them, append it, and ask again. That is all. The text grows word by word, and every word that was drawn
@@ -526,6 +539,10 @@ if __name__ == "__main__":
         written = generate(model, encode("the word ")[None], 200, temperature, generator=generator)
         print(f"--- temperature {temperature}\n{decode(written[0])}\n")
 
+# %% [markdown]
+# The pictures let your code write: first the same beginning after more and more training, then single words, drawn
+# at different temperatures and with `top_k`. Look at the order of the towers, which never changes.
+
 # %% picture="generation"
 
 # %% [markdown]
@@ -562,7 +579,8 @@ if __name__ == "__main__" and MY_TRANSFORMER:
 # %% [markdown]
 # ## Harder: beam search
 #
-# Not graded; about 45 minutes, ●●●. The last question of Part 5 has a practical answer: keep several texts and drop the
+# Not graded; about 45 minutes, ●●●.
+# The last question of Part 5 has a practical answer: keep several texts and drop the
 # worse ones. The file `harder.py` beside this one asks for beam search in one function of about ten lines. Run `python
 # harder.py`: it checks what you write there and says in sentences what is missing.
 #

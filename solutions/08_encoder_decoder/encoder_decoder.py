@@ -64,7 +64,7 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · Cross-attention
 #
-# 25 minutes, ●●●
+# About 22 minutes, ●●●
 #
 # In self-attention, query, key and value all come from the same sentence. In cross-attention two sentences
 # meet. In the school for words, a door opens to the room next door: the *questions* (queries) are asked by the words that
@@ -156,7 +156,7 @@ class CrossAttention(nn.Module):
 # %% [markdown]
 # ## Part 2 · The decoder block
 #
-# 20 minutes, ●●○
+# About 17 minutes, ●●○
 #
 # A decoder block is an encoder block with one more sublayer. To find the next word, it
 #
@@ -240,7 +240,7 @@ class DecoderBlock(nn.Module):
 # %% [markdown]
 # ## Part 3 · The translator
 #
-# 25 minutes, ●●●
+# About 21 minutes, ●●●
 #
 # Now both halves come together. The encoder is given, made of PyTorch's own layers. Both sides share one
 # vocabulary and one table of word vectors, and both get learned positions; the method `embed` (given) does that.
@@ -370,7 +370,7 @@ class Translator(nn.Module):
 # %% [markdown]
 # ## Part 4 · Greedy decoding
 #
-# 20 minutes, ●●●
+# About 20 minutes, ●●●
 #
 # When the model writes on its own, there are no right words to give it. It must use its own output: begin with
 # BOS, take the most likely next word, append it, ask again. Taking the single most likely word each time is
@@ -457,7 +457,7 @@ def greedy_decode(
 # and the decoder has to look at the right place each time. We train on random letters, 2 to 10 at a time, so the
 # model cannot know a single English word. Then we ask it for some.
 
-# %%
+# %% tags=["hide-input"]
 PAD, BOS, EOS = 0, 1, 2
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LONGEST = 10
@@ -491,7 +491,7 @@ def random_letters(B: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 # asked for its next letter. Padding does not count (`ignore_index`).
 
 
-# %%
+# %% tags=["hide-input"]
 def training_step(model: nn.Module, optimizer: torch.optim.Optimizer, generator: torch.Generator) -> float:
     """One step of training on 128 fresh words; returns the loss."""
     src, targets = random_letters(128, generator)                                       # (B, S), (B, T)
@@ -578,7 +578,8 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Harder: how good is a translation?
 #
-# Not graded; about 35 minutes, ●●○. The table of results in *Attention Is All You Need* measures translations with
+# Not graded; about 35 minutes, ●●○.
+# The table of results in *Attention Is All You Need* measures translations with
 # BLEU. The file `harder.py` beside this one asks for it, by hand, in two functions of about ten lines each. Run
 # `python harder.py`: it checks what you write there and says in sentences what is missing.
 #

@@ -67,7 +67,7 @@ from torch import Tensor, nn
 # %% [markdown]
 # ## Part 1 · The mask becomes a rectangle
 #
-# 10 minutes, ●●○
+# About 6 minutes, ●●○
 #
 # When a text is read as a whole, the causal mask is a square whose lower triangle is True: word 0 attends to
 # itself, word 1 to two words, and so on. Now let the text arrive in pieces. There are `past` words in the cache,
@@ -114,7 +114,7 @@ def causal_mask(T: int, past: int = 0) -> Tensor:
 # %% [markdown]
 # ## Part 2 · Attention with a cache
 #
-# 22 minutes, ●●●
+# About 26 minutes, ●●●
 #
 # $$
 # q = x W_Q \qquad
@@ -224,7 +224,7 @@ def all_endings(attention: nn.Module, pieces: list[Tensor], endings: list[Tensor
 # %% [markdown]
 # ## Part 3 · Writing without looking back
 #
-# 13 minutes, ●●○
+# About 14 minutes, ●●○
 #
 # Now the cache earns its keep. The first call reads the prompt as a whole and fills the cache (*prefill*). From
 # then on, the model gets **one word at a time**, the one that it has just written, together with the cache.
@@ -335,7 +335,7 @@ if __name__ == "__main__":
 # %% [markdown]
 # ## Part 4 · Heads that share
 #
-# 15 minutes, ●●○
+# About 34 minutes, ●●○
 #
 # Nothing is free. The time that we save is paid for in memory. Each of $L$ layers keeps, for each of $S$ words, one
 # key and one value in each of $G$ heads, $D$ numbers each:
@@ -480,7 +480,7 @@ class GroupedQueryAttention(nn.Module):
 #
 # ## Part 5 · Attention in blocks
 #
-# 30 minutes, ●●●
+# About 31 minutes, ●●●
 #
 # A cache saves work, and groups make it small. One thing still grows with the *square* of the text: the table of
 # scores. A prompt of 100,000 words has ten billion of them in each head. No machine keeps such a table, and none has

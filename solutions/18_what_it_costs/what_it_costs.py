@@ -68,7 +68,7 @@ class GPT2Config:
 # %% [markdown]
 # ## Part 1 · Counting operations
 #
-# 16 minutes, ●●○
+# About 17 minutes, ●●○
 #
 # We count multiplications and additions, and each of them is one **FLOP**, a *floating-point operation*. A dot
 # product of $K$ numbers multiplies $K$ times and adds $K$ times (adding to 0 at the beginning counts, too): $2K$. So
@@ -165,7 +165,7 @@ def training_flops(parameters: int, tokens: int) -> int:
 # %% [markdown]
 # ## Part 2 · Bytes or operations
 #
-# 14 minutes, ●●○
+# About 15 minutes, ●●○
 #
 # A graphics card does two things at the same time. It **computes**, up to `peak` operations in a second. And it
 # **moves** numbers from its memory to where they are computed with, up to `bw` bytes in a second (its *bandwidth*). A
@@ -242,7 +242,7 @@ def batch_where_it_turns(bytes_of_weights: int, bytes_of_cache: int, flops: int,
 # %% [markdown]
 # ## Part 3 · Numbers in a few bits
 #
-# 22 minutes, ●●○
+# About 27 minutes, ●●○
 #
 # If one waits for bytes, the remedy is fewer bytes. A weight that was trained in 32 or 16 bits is stored in 8, or
 # even 4. That is **quantisation**: the numbers are rounded to a grid that is coarse enough to need a few bits only.
@@ -352,7 +352,7 @@ def quantised_matmul(x: Tensor, q: Tensor, scale: Tensor) -> Tensor:
 # %% [markdown]
 # ## Part 4 · Guessing ahead
 #
-# 23 minutes, ●●●
+# About 25 minutes, ●●●
 #
 # Part 2 left the card idle for 99 % of the time. If only one user is there, who could fill it? **The same user's next
 # words.** A model that reads five words at once waits hardly longer than for one: the weights come once. But it
@@ -464,7 +464,8 @@ def expected_tokens(a: float, R: int) -> float:
 # %% [markdown]
 # ## Harder: how large should a model be?
 #
-# Not graded; about 25 minutes, ●●○. With a budget of operations, you can train a large model on a short text or a
+# Not graded; about 25 minutes, ●●○.
+# With a budget of operations, you can train a large model on a short text or a
 # small one on a long text. The file `harder.py` beside this one asks for the days that GPT-3 takes on 1,000 graphics
 # cards, and for the best size of a model for a given budget. Run `python harder.py`: it checks what you write there
 # and says in sentences what is missing.

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from autograder.authoring.build import build, check
 from autograder.authoring.leaks import leaks
+from autograder.authoring.minutes import other_minutes
 from autograder.authoring.released import released
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
@@ -108,6 +109,46 @@ def test_notebook_has_one_locked_test_cell_per_part(course: Course, adding: Assi
     assert all("NotImplementedError" in c.source for c in written)
     assert not any(c.metadata.nbgrader.locked for c in written)
     assert all(not cell.metadata for cell in notebook.cells if cell not in graded + written)
+
+
+def test_a_cell_can_be_folded_in_the_notebook(course: Course, adding: Assignment) -> None:
+    rewrite_solution(
+        course, '# %% part="add"\n', '# %% tags=["hide-input"]\nGIVEN = 1\n\n# %% part="add"\n'
+    )
+    build(course)
+    notebook = nbformat.read(course.notebook_file(adding), as_version=4)
+    folded = [cell.source for cell in notebook.cells if "jupyter" in cell.metadata]
+    assert folded == ["GIVEN = 1"]
+    assert all(c.metadata.jupyter.source_hidden for c in notebook.cells if c.source in folded)
+
+
+@pytest.mark.parametrize(("dots", "number"), [("●○○", 1), ("●●○", 2), ("●●●", 3)])
+def test_difficulty_is_also_said_in_words(course: Course, dots: str, number: int) -> None:
+    told = f"20 minutes, {dots}"
+    rewrite_solution(course, "# So far", f"# Not graded; {told}. Go on.\n# So far")
+    stub = load_document(course, course.assignments[0]).stub
+    assert f"# Not graded; {told} (difficulty {number} of 3). Go on.\n" in stub
+
+
+@pytest.mark.parametrize(("told", "wrong"), [(4, False), (7, True)])
+def test_minutes_of_parts_are_those_of_the_formula(
+    course: Course, adding: Assignment, told: int, wrong: bool
+) -> None:
+    heading = "# ## Part 1 · Two numbers\n"
+    rewrite_solution(course, heading, f"{heading}#\n# About {told} minutes, ●○○\n")
+    counted = "18 words, 1 TODOs, 2 lines to write and 1 runs make 4."
+    of_part = f"{LABEL}: Part 1 · Two numbers says {told} minutes; {counted}"
+    assert other_minutes(course, adding) == [of_part] * wrong
+    longer = adding.model_copy(update={"minutes": 20})
+    told_of_all = other_minutes(course, longer)[-1]
+    assert told_of_all.startswith("01_adding: course.yml says 20 minutes; ")
+    assert told_of_all.endswith(" make 10.")
+
+
+def test_minutes_of_a_text_whose_parts_say_none_are_the_authors(
+    course: Course, adding: Assignment
+) -> None:
+    assert other_minutes(course, adding) == []
 
 
 def test_pictures_are_copied_and_each_has_a_cell(course: Course, adding: Assignment) -> None:

@@ -135,9 +135,10 @@ def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(
         checks.close(wrong, right, "the table", rtol=1e-6)
 
 
+@pytest.mark.parametrize("answer", [torch.float32, torch.float64])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_right_gradients_predict_the_output(dtype: torch.dtype) -> None:
-    """Also through kinks; the sources are as before."""
+def test_right_gradients_predict_the_output(dtype: torch.dtype, answer: torch.dtype) -> None:
+    """Also through kinks, and of an output with fewer digits; the sources are as before."""
     for seed in range(20):
         torch.manual_seed(seed)
         layers = torch.nn.Sequential(
@@ -145,7 +146,9 @@ def test_right_gradients_predict_the_output(dtype: torch.dtype) -> None:
         ).to(dtype)
         x = torch.randn(3, 7, 6, dtype=dtype, requires_grad=True)
         before = x.detach().clone()
-        checks.gradients_predict(lambda layers=layers, x=x: layers(x), x, *layers.parameters())
+        checks.gradients_predict(
+            lambda layers=layers, x=x: layers(x).to(answer), x, *layers.parameters()
+        )
         assert torch.equal(x, before)
 
 

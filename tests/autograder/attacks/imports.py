@@ -14,7 +14,7 @@ places = {{*sys.path, sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"
 for place in places:
     for name, content in {text}.items():
         for path in (f"{{place}}/{{name}}", f"{{place}}/left_behind_{{name}}"):
-            if place != "/box":
+            if os.path.realpath(place) != os.getcwd():  # its own folder, which nobody else sees
                 try:
                     with open(path, "w") as file:
                         file.write(content)
