@@ -241,7 +241,7 @@ def test_doctor_explains_missing_namespaces(without_namespaces):
 @pytest.mark.slow
 def test_landlock_boundaries_hold_without_namespaces(without_namespaces):
     chosen = "(promises or probe) and landlock"
-    assert_all_pass(without_namespaces, "tests/autograder/test_walls.py", chosen, at_least=3)
+    assert_all_pass(without_namespaces, "tests/autograder/test_walls.py", "-k", chosen, at_least=3)
 
 
 @pytest.mark.slow
