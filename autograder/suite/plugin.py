@@ -1,6 +1,6 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-pytest loads it in every environment that has this package. Therefore all options begin with
+pytest loads it, with `autograder.grading.pytest_plugin`, in every environment that has this package. Therefore all options begin with
 `--autograder-`, and the fixtures and the header exist only in sessions that collect a suite.
 """
 
