@@ -25,6 +25,7 @@ BENCHMARKS = {
     "nbgrader_speed": "--students 2",
     "plain_suite": f"solutions/{HEADS}/masked_heads.py",
     "profile": f"{HEADS} --submissions 1",
+    "ratios": f"{HEADS} --pairs 1 --record {{tmp}}/ratios.json",
     "watch": f"{HEADS} --hand-ins 4 --idle 1",
 }
 QUICK = {"milliseconds", "plain_suite", "made_up_class", "time_left"}
