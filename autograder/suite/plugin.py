@@ -1,7 +1,8 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-pytest loads it, with `autograder.grading.pytest_plugin`, in every environment that has this package. Therefore all options begin with
-`--autograder-`, and the fixtures and the header exist only in sessions that collect a suite.
+pytest loads it in every environment that has this package, as `autograder.grading.pytest_plugin` asks for
+it. Therefore all options begin with `--autograder-`, and the fixtures and the header exist only in
+sessions that collect a suite.
 """
 
 import inspect

@@ -6,6 +6,7 @@ before `serve` is called.
 """
 
 import builtins
+import gc
 import io
 import linecache
 import random
@@ -69,6 +70,8 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
+        self.is_loaded = False
+        self._installed = ExitStack()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -93,13 +96,17 @@ class Server:
     ) -> dict[str, Any]:
         """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
 
+        Once more, it runs in a new module, which takes the place of the first one.
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
         of processor time; what was defined before counts. `stopped` of the answer tells where, and
         `skipped` are such places of an earlier loading.
         """
+        if self.is_loaded:
+            self._forget_module()
+        self.is_loaded = True
         self.entries = Entries(forbidden)
-        self.entries.install()
+        self._installed = self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space["__file__"] = filename
@@ -133,6 +140,13 @@ class Server:
             "stopped": [list(place) for place in text_loading.stopped[:20]],
             "absent": [list(missing) for missing in text_loading.absent[:20]],
         }
+
+    def _forget_module(self) -> None:
+        self._installed.close()
+        self.module = types.ModuleType(self.module.__name__)
+        for book in (self.objects, self.numbers, self.graphs):
+            book.clear()
+        gc.collect()  # its functions and classes are in cycles, and may hold much
 
     def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
         if isinstance(failure, BaseException):
