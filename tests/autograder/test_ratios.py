@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ratios import ASSIGNMENTS, RECORD, SUBMISSIONS, Pair, judged, read, table, write
+from benchmarks.ratios import Pair, judged, read, table, write
 
 RIGHT, WRONG = ("03_masked_heads", "right"), ("03_masked_heads", "mistakes")
 RECORDED = {RIGHT: 4.0, WRONG: 20.0}
