@@ -178,13 +178,16 @@ class Server:
         *path, name = target[1]
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
-    def seed(self, seed: int, reads_output: bool = False) -> None:
-        """Start a test: seed the random generators, and drop all objects of earlier tests."""
+    def seed(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+        """Start a test: seed the random generators, and drop all objects of earlier tests.
+
+        `forbids`: whether the test forbids any names, whose use is recorded as closely as possible.
+        """
         self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
-        self.entries.begin()
+        self.entries.begin(forbids)
         # torch.manual_seed also queries every accelerator
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed % 2**32)
