@@ -71,9 +71,10 @@ class SubmissionExaminee(Examinee):
         """Return the ending of each test that counts.
 
         Tests that failed are repeated together in one new worker, in reverse order, which reads the
-        text anew for each. If one of them passes now, or answers otherwise, the state of a worker
-        or chance may decide: each is repeated alone in a new worker, and that ending counts. Then
-        the tests that waited for one which passes after all have their turn.
+        text anew for each. If one of them passes now, or answers otherwise, or the worker says that
+        something is left elsewhere, state or chance may decide: each is repeated alone in a new
+        worker, and that ending counts. Then the tests that waited for one which passes after all
+        have their turn.
         """
         while True:
             self._in_doubt = []
@@ -91,8 +92,9 @@ class SubmissionExaminee(Examinee):
         for ending in first:
             del self._settled[ending.test.name]
         backwards = first[::-1]
+        self._loaded.is_traced = True
         again = [*self._once_more(session, run_seed, backwards, "text")]
-        if all(map(_equal, backwards, again)):
+        if all(map(_equal, backwards, again)) and not self._loaded.has_left_traces:
             return again
         # the first one was alone
         return [again[0], *self._once_more(session, run_seed, again[1:], "worker")]

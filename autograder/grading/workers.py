@@ -120,6 +120,8 @@ class LoadedSubmission:
         self.absent: list[tuple[str, str, int]] = []
         self.failures: list[RemoteException] = []  # while it was loaded
         self.endless = endless or EndlessCalls()
+        self.is_traced = False  # whether the worker tells what is left when it reads the text again
+        self.has_left_traces = False
         self._hopeless: StudentError | None = None
 
     def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
@@ -194,10 +196,12 @@ class LoadedSubmission:
             forbidden=self._forbidden,
             limit=min(self.load_seconds, self.budget.left),
             skipped=self.stopped,
+            traced=self.is_traced,
             stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
         )
         with malformed("the result of loading"):
             reply = claims.table(loaded)
+            self.has_left_traces |= claims.flag(reply.get("left", False))
             self.failures = [
                 told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
             ]

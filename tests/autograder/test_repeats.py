@@ -119,11 +119,7 @@ PUSHES = {
     "wrong": "return -1",
     "wrong after a call": "add(self.value, number); return -1",
 }
-WAYS = [
-    (leak, push)
-    for leak, push in itertools.product(LEAKS, PUSHES)
-    if push != "wrong after a call" or leak in IN_THE_MODULE
-]
+WAYS = [*itertools.product(LEAKS, PUSHES)]
 
 
 def answer(leak: str, push: str) -> str:

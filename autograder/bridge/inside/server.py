@@ -32,6 +32,7 @@ from autograder.bridge.inside.surroundings import (
     let_loops_do_without_sockets,
     nobody_there,
 )
+from autograder.bridge.inside.traces import Traces
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.calls import Call, CallReply, Mark
 from autograder.bridge.shared.containers import containers, contents, mapped, same_things
@@ -71,6 +72,7 @@ class Server:
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
         self.is_loaded = False
+        self._traces: Traces | None = None
         self._installed = ExitStack()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
@@ -93,15 +95,18 @@ class Server:
         stand_ins: dict[str, bool] | None = None,
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
+        traced: bool = False,
     ) -> dict[str, Any]:
         """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
 
-        Once more, it runs in a new module, which takes the place of the first one.
+        Once more, it runs in a new module, which takes the place of the first one; if both times are
+        `traced`, `left` of the answer tells whether it has left anything elsewhere since.
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
         of processor time; what was defined before counts. `stopped` of the answer tells where, and
         `skipped` are such places of an earlier loading.
         """
+        left = self._traces is not None and self._traces.are_left(self.module.__name__)
         if self.is_loaded:
             self._forget_module()
         self.is_loaded = True
@@ -135,7 +140,9 @@ class Server:
                 value = text_loading.run(code, name)
                 if history:
                     history.end(value)
+        self._traces = Traces() if traced else None
         return {
+            **({"left": left} if traced else {}),
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],
             "absent": [list(missing) for missing in text_loading.absent[:20]],
