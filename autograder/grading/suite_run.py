@@ -3,7 +3,8 @@
 import gc
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from autograder.bridge.outside.local import LocalStudent
@@ -93,15 +94,21 @@ class SubmissionExaminee(Examinee):
             del self._settled[ending.test.name]
         backwards = first[::-1]
         self._loaded.is_traced = True
-        again = [*self._once_more(session, run_seed, backwards, "text")]
-        if all(map(_equal, backwards, again)) and not self._loaded.has_left_traces:
-            return again
+        again: list[Ending] = []
+        with closing(self._once_more(session, run_seed, backwards, "text")) as repeats:
+            for before, repeat in zip(backwards, repeats, strict=True):
+                again.append(repeat)
+                if self._loaded.has_left_traces or not _equal(before, repeat):
+                    break
+            else:
+                return again
         # the first one was alone
-        return [again[0], *self._once_more(session, run_seed, again[1:], "worker")]
+        others = [*again[1:], *backwards[len(again) :]]
+        return [again[0], *self._once_more(session, run_seed, others, "worker")]
 
     def _once_more(
         self, session: SuiteSession, run_seed: int, before: Iterable[Ending], renewal: Renewal
-    ) -> Iterator[Ending]:
+    ) -> Generator[Ending, None, None]:
         """Repeat tests, as long as there is time: the first in a new worker, the others after the renewal."""
         is_missing = False
         self._renewal = "worker"

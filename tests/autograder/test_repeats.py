@@ -169,3 +169,21 @@ def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push)
     together = passed(grader, text, tests)
     assert together == passed(grader, text, *([test] for test in tests))
     assert len(together) == (7 if push == "right" else 4), "alone, each call is the first"
+
+
+@pytest.mark.parametrize(
+    ("sum_of_them", "workers"),
+    [
+        ("a + b", 1),
+        ("a - b", 2),
+        ("a - b * time.perf_counter_ns()", 1 + 4),  # no answer is given twice
+    ],
+)
+def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, sum_of_them, workers):
+    connect, made = grader.workers.connect, []
+    monkeypatch.setattr(
+        grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
+    )
+    text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
+    passed(grader, f"import time\n{text}", grader.tests["01_adding"])
+    assert len(made) == workers
