@@ -187,9 +187,9 @@ def test_the_sentence_says_which_limit(late, sentence, endless):
         ("f", "f", 0.1),
         ("ff", "f", 0.05),
         ("fffff", "f", 0.025),
-        ("f", "g", 0.5),  # it may call f, which never ends
-        ("fffff", "g", 0.5),
-        ("fg", "h", 0.25),
+        ("f", "g", 1 / 3),  # it may call f, which never ends
+        ("fffff", "g", 1 / 3),
+        ("fg", "h", 1 / 6),
         ("fghijk", "l", 0.1),
         ("f", "", 1.0),
     ],

@@ -28,15 +28,17 @@ class EndlessCalls:
     def share_left(self, name: str) -> float:
         """Return the share of its time limit that a call has; loading, which has no name, has all of it.
 
-        Each name that timed out halves the time of all others, which may call it.
+        Others, which may call what timed out, have what right code needs, and half of it for each
+        further name that timed out.
         """
         if not name:
             return 1.0
         times = self.times[name]
         if times:
             return SHARE_LEFT[min(times, len(SHARE_LEFT)) - 1]
-        others = len(self.times.keys() - {name})
-        return min(self._most, max(SHARE_LEFT[0], 0.5**others))
+        if not self.times:
+            return self._most
+        return max(SHARE_LEFT[0], SHARE_OF_RIGHT_CODE * 0.5 ** (len(self.times) - 1))
 
     def too_late(self, name: str, late: DeadlineExceededError) -> StudentTimeoutError:
         """Count a call that was not answered in time, unless the machine may be to blame; return its error."""
