@@ -10,7 +10,8 @@
 ## make coverage                    measures how much of the engine the tests run
 ## make build                       makes assignments/ from solutions/
 ## make bench                       measures what grading costs in each assignment, beside other graders,
-##                                  which it installs, too; figures and a picture in build/
+##                                  which it installs, too; figures and a picture in build/;
+##                                  the ratios that .ci/run compares with in benchmarks/ratios.json
 ## make site                        builds the site, build/site/index.html, which needs no server
 ## make clean                       removes what was made here, but never grades/
 ##
@@ -100,6 +101,7 @@ coverage: .venv/.ready-test
 bench: .venv/.ready-bench
 	.venv/bin/python -m benchmarks.course $(ASSIGNMENT) --json build/bench.json --picture build/bench.png
 	.venv/bin/python -m benchmarks.compare $(if $(STUDENTS),--students $(STUDENTS))
+	.venv/bin/python -m benchmarks.ratios --record
 
 build: .venv/.ready-grade
 	$(AUTOGRADER) build $(ASSIGNMENT)

@@ -100,6 +100,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = make_class(Path(folder), max(chosen.students, chosen.peers))
         for contestant in CONTESTANTS:
+            if not contestant.is_installed:
+                print(f"{contestant.name} is left out: it is not installed here.", flush=True)
+                continue
             try:
                 rows.append(
                     compete(

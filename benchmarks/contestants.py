@@ -92,13 +92,18 @@ def nothing_to_say(folder: Path, files: list[Path]) -> bool:
 class Contestant:
     """`prepare` lays out files in an empty folder and answers with the commands that grade them
     there; where their exit code does not say it, `full_marks` tells afterwards whether every file
-    got all its points.
+    got all its points. `program` is the one of this environment that it starts.
     """
 
     name: str
     prepare: Callable[[Path, list[Path]], Commands]
     full_marks: Callable[[Path, list[Path]], bool] = nothing_to_say
     slow: bool = False
+    program: str = PYTHON
+
+    @property
+    def is_installed(self) -> bool:
+        return (BIN / self.program).exists()
 
 
 def ours(folder: Path, files: list[Path]) -> Commands:
@@ -212,6 +217,6 @@ CONTESTANTS = [
     Contestant("the suite in one process, no walls (the floor)", floor),
     Contestant("autograder grade", ours, ours_right),
     Contestant("a fresh pytest each", fresh_pytest, slow=True),
-    Contestant("otter run", otter, otter_right, slow=True),
+    Contestant("otter run", otter, otter_right, slow=True, program="otter"),
     NBGRADER,
 ]

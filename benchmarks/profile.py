@@ -55,7 +55,7 @@ def clocks() -> Iterator[dict[str, float]]:
     def step_of(examinee: SubmissionExaminee, test: Any, run: Any, first: Any) -> str:
         if examinee._again:
             return "inside follow-through"
-        return "repeated" if first else "first"
+        return "first" if examinee._renewal == "none" and first is None else "repeated"
 
     with (
         patch.object(SubmissionExaminee, "attempt", timed(SubmissionExaminee.attempt, step_of)),

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograder.bridge.outside.endless_calls import SHARE_LEFT
+from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.course.markers import BEGIN, parts_of_lines
@@ -58,6 +58,7 @@ class FollowThrough:
     ) -> dict[str, Retry]:
         """Run failed tests again with the solution in place of the earlier failed parts; return their ends by name."""
         retries: dict[str, Retry] = {}
+        endless = loaded.endless.for_cured_code()
         wrong: set[str] = set()  # the names of the parts that failed so far
         for part in self._assignment.parts:
             of_part = [ending for ending in endings if ending.test.part == part.name]
@@ -67,7 +68,7 @@ class FollowThrough:
                 tests = [ending.test for ending in of_part]
                 earned_by_stub = self._tests_that_the_stub_passes(part.name, replaced, tests)
                 tried = [test for test in failed if test.name not in earned_by_stub]
-                retries |= self._taken(loaded, replaced, tried, seed)
+                retries |= self._taken(loaded, replaced, tried, seed, endless)
             followed = {name for name, retry in retries.items() if retry.followed}
             if not all(test.name in followed for test in failed):
                 wrong.update(self._names.get(part.name, ()))
@@ -80,18 +81,23 @@ class FollowThrough:
         functions are the solution's.
         """
         if (part, replaced) not in self._passed_by_stub:
-            retries = self._taken(self._stub, replaced, tests, STUB_SEED)
+            retries = self._taken(self._stub, replaced, tests, STUB_SEED, EndlessCalls())
             passed = {name for name, retry in retries.items() if retry.ending.passed}
             self._passed_by_stub[part, replaced] = passed
         return self._passed_by_stub[part, replaced]
 
     def _taken(
-        self, submission: LoadedSubmission, replaced: Names, tests: Iterable[Test], seed: int
+        self,
+        submission: LoadedSubmission,
+        replaced: Names,
+        tests: Iterable[Test],
+        seed: int,
+        endless: EndlessCalls,
     ) -> dict[str, Retry]:
         """Run tests on a submission with the solution in place of these functions and classes."""
         stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
         loaded = LoadedSubmission(
-            self._workers, self._assignment, submission.file, stand_ins, submission.budget
+            self._workers, self._assignment, submission.file, stand_ins, submission.budget, endless
         )
         # the solution may cure it
         share = SHARE_LEFT[0] if submission.stopped else 1

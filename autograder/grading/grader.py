@@ -251,7 +251,7 @@ class Grader:
         assignment = prepared.assignment
         try:
             examinee = SubmissionExaminee(loaded, self._cache, self.watch)
-            endings = [*self.session.examine(examinee, self.run_seed, prepared.tests)]
+            endings = examinee.endings(self.session, self.run_seed, prepared.tests)
         finally:
             loaded.close()
         in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]

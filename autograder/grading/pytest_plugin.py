@@ -1,4 +1,6 @@
-"""The pytest plugin that tests the reference of a course, or one submission, with a suite of that course.
+"""The pytest plugin `autograder`: tests the reference of a course, or one submission, with a suite of that course.
+
+It brings the plugin for suites along; `-p no:autograder` switches both off.
 
 pytest tests/assignments/03_masked_heads                                          the reference
 pytest tests/assignments/03_masked_heads --autograder-submission masked_heads.py  that file, in the sandbox
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from autograder.suite.markers import SUITE, is_test_of_suite
+
+pytest_plugins = ("autograder.suite.plugin",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,14 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tests = [item for item in items if is_test_of_suite(item)]
-    suite = config.stash[SUITE]
-    if not tests or suite.subjects is not None:
+    if not tests or config.stash[SUITE].subjects is not None:
         return
     from autograder.grading.course_subjects import CourseSubjects
 
     submission = config.getoption("--autograder-submission")
     unsafe = config.getoption("--autograder-unsafe")
-    suite.subjects = CourseSubjects(Path(submission) if submission else None, unsafe)
+    config.stash[SUITE].subjects = CourseSubjects(Path(submission) if submission else None, unsafe)
     if submission:
         stems = {item: item.path.parent.name.partition("_")[2] for item in tests}
         chosen = [item for item in tests if stems[item] == Path(submission).stem]

@@ -1,9 +1,10 @@
-"""How a suite examines a submission, whose failing tests are repeated alone in a new worker, and trusted code."""
+"""How a suite examines a submission, whose failing tests are repeated in new workers, and trusted code."""
 
 import gc
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from autograder.bridge.outside.local import LocalStudent
@@ -19,7 +20,7 @@ from autograder.bridge.shared.errors import (
     StudentTimeoutError,
 )
 from autograder.grading.time_limits import TaskEndedError, Watch
-from autograder.grading.workers import LoadedSubmission
+from autograder.grading.workers import LoadedSubmission, Renewal
 from autograder.records import InfrastructureError
 from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of
 from autograder.walls.outside.deadline import CLOCK_FACTOR
@@ -43,9 +44,10 @@ class SolutionFailsError(InfrastructureError):
 
 
 class SubmissionExaminee(Examinee):
-    """One submission in workers: a failing test is repeated alone in a new one; with `again`, it is not.
+    """One submission in workers; when its budget is spent, the remaining tests fail without being run.
 
-    When the budget of the submission is spent, the remaining tests fail without being run.
+    A failure counts only if it occurs twice (see `endings`). In an `again`, which is the
+    follow-through, it counts at once.
     """
 
     def __init__(
@@ -61,12 +63,75 @@ class SubmissionExaminee(Examinee):
         self._begun: set[str] = set()
         self._crashes = 0
         self._is_alone = False  # the present test in its worker
+        self._renewal: Renewal = "none"
+        self._settled: dict[str, Ending] = {}  # by the test's name
+        self._in_doubt: list[Ending] = []
         self._ended_graders: set[str] = set()
 
-    def known(self, test: Test) -> Ending | None:
-        """Return the ending of a test that has passed in a process which this one replaces, or for which there is
-        no time.
+    def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
+        """Return the ending of each test that counts.
+
+        Tests that failed are repeated together in one new worker, in reverse order, which reads the
+        text anew for each. If one of them passes now, or answers otherwise, or the worker says that
+        something is left elsewhere, state or chance may decide: each is repeated alone in a new
+        worker, and that ending counts. Then the tests that waited for one which passes after all
+        have their turn.
         """
+        while True:
+            self._in_doubt = []
+            endings = [*session.examine(self, run_seed, tests)]
+            in_doubt = self._in_doubt
+            if not in_doubt:
+                return endings
+            self._settled |= {end.test.name: end for end in endings if end.waits_for is None}
+            repeated = self._repeated(session, run_seed, in_doubt)
+            self._settled |= {ending.test.name: ending for ending in repeated}
+
+    def _repeated(
+        self, session: SuiteSession, run_seed: int, first: Sequence[Ending]
+    ) -> list[Ending]:
+        for ending in first:
+            del self._settled[ending.test.name]
+        backwards = first[::-1]
+        self._loaded.is_traced = True
+        again: list[Ending] = []
+        with closing(self._once_more(session, run_seed, backwards, "text")) as repeats:
+            for before, repeat in zip(backwards, repeats, strict=True):
+                again.append(repeat)
+                if self._loaded.has_left_traces or not _equal(before, repeat):
+                    break
+            else:
+                return again
+        # the first one was alone
+        others = [*again[1:], *backwards[len(again) :]]
+        return [again[0], *self._once_more(session, run_seed, others, "worker")]
+
+    def _once_more(
+        self, session: SuiteSession, run_seed: int, before: Iterable[Ending], renewal: Renewal
+    ) -> Generator[Ending, None, None]:
+        """Repeat tests, as long as there is time: the first in a new worker, the others after the renewal."""
+        is_missing = False
+        self._renewal = "worker"
+        try:
+            for ending in before:
+                if is_missing and isinstance(ending.error, MissingNameError):
+                    yield ending  # as in the second worker, too
+                elif not self._budget.has_room:
+                    yield ending
+                else:
+                    (repeat,) = session.examine(self, run_seed, [ending.test])
+                    self._renewal = renewal
+                    is_missing = isinstance(repeat.error, MissingNameError)
+                    yield replace(repeat, seconds=round(ending.seconds + repeat.seconds, 3))
+        finally:
+            self._renewal = "none"
+
+    def known(self, test: Test) -> Ending | None:
+        """Return the ending of a test that counts already, that has passed in a process which this one replaces,
+        or for which there is no time.
+        """
+        if test.name in self._settled:
+            return self._settled[test.name]
         self._begun.add(test.name)
         if not self._again and self._watch.has_passed(test.name):
             return Ending(test)
@@ -77,7 +142,7 @@ class SubmissionExaminee(Examinee):
 
     def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
         workers_before = self._loaded.times
-        ending = self._once(test, run, fresh=first is not None)
+        ending = self._once(test, run, self._renewal if first is None else "worker")
         self._is_alone = self._loaded.times > workers_before
         return ending
 
@@ -92,6 +157,8 @@ class SubmissionExaminee(Examinee):
             self._watch.remember(ending.test.name)
         if ending.failed and ending.transcript is not None:
             self._kept.add(ending.transcript)
+        if self._renewal == "none" and self._is_in_doubt(ending):
+            self._in_doubt.append(ending)
         return ending
 
     def may_be_ours(self, ending: Ending) -> bool:
@@ -104,37 +171,38 @@ class SubmissionExaminee(Examinee):
         )
 
     def is_repeated(self, ending: Ending) -> bool:
-        """Whether to repeat a test in a new worker: a failure counts only if it occurs twice.
+        """Whether the machine failed or was too busy; then a test is repeated at once, in a new worker."""
+        error = ending.error
+        is_machines = isinstance(error, InfrastructureError) or (
+            isinstance(error, StudentTimeoutError) and error.starved
+        )
+        return is_machines and self._budget.has_room
 
-        | the test ended with                                | is repeated            |
-        |----------------------------------------------------|------------------------|
-        | success, a skip, or the end of the grader          | no                     |
-        | a time-out on a machine that was too busy          | always                 |
-        | another time-out: an endless loop                  | no                     |
-        | a crash, alone in its worker, the third or later   | no                     |
-        | NotImplementedError                                | no                     |
-        | a name that is missing in the second worker, too   | no                     |
-        | any other failure                                  | unless in a second run |
+    def _is_in_doubt(self, ending: Ending) -> bool:
+        """Whether a test has to fail once more before the failure counts.
+
+        | the test ended with                              | is repeated            |
+        |--------------------------------------------------|------------------------|
+        | success, or the end of the grader                | no                     |
+        | a time-out: an endless loop                      | no                     |
+        | a crash, alone in its worker, the third or later | no                     |
+        | NotImplementedError                              | no                     |
+        | a name that is missing in the second worker, too | no                     |
+        | any other failure                                | unless in a second run |
         """
         error = ending.error
-        if not self._budget.has_room:
-            return False
-        if isinstance(error, StudentTimeoutError):
-            return error.starved
-        if error is None or ending.transcript is None:
-            return False
-        if self._again or _not_written(ending):
+        if self._again or error is None or ending.transcript is None or _not_written(ending):
             return False
         if isinstance(error, StudentCrashedError):
             return not (self._is_alone and self._crashes > 2)
         if isinstance(error, MissingNameError):
             return self._loaded.times <= 1
-        return True
+        return not isinstance(error, StudentTimeoutError)
 
-    def _once(self, test: Test, run: RunTest, fresh: bool) -> Ending:
+    def _once(self, test: Test, run: RunTest, renewal: Renewal) -> Ending:
         try:
             with self._budget.counted():
-                subject = self._loaded.subject(fresh)
+                subject = self._loaded.subject(renewal)
         except StudentError as refusal:
             return Ending(test, refusal)
         connection = subject.connection
@@ -149,7 +217,7 @@ class SubmissionExaminee(Examinee):
             if connection.received > LARGE:
                 gc.collect()  # large answers in reference cycles, which Python would collect late
         if diverged:
-            return self._once(test, run, fresh=True)
+            return self._once(test, run, "worker")
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
         self._crashes += isinstance(error, StudentCrashedError)
@@ -224,6 +292,15 @@ def failures_of_solution(
                 f"({type(error).__name__}: {str(error)[:300]}).",
                 str(error.name or "") if isinstance(error, ImportError) else "",
             )
+
+
+def _equal(first: Ending, second: Ending) -> bool:
+    """Whether a test ended twice with the same error after the same answers."""
+    if type(first.error) is not type(second.error) or str(first.error) != str(second.error):
+        return False
+    if first.transcript is None or second.transcript is None:
+        return first.transcript is second.transcript
+    return first.transcript.same_as(second.transcript)
 
 
 def _not_written(ending: Ending) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from autograder.bridge.outside.connection import malformed
 from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
@@ -31,6 +31,8 @@ MOST_STOPS = 20
 MOST_ERRORS = 20  # while a file is loaded
 MOST_ABSENT = 20  # modules that a file imports and that are not there
 LONGEST_NAME = 2000
+# what is new when a test begins: nothing, the module of the text that is read once more, or the worker
+Renewal = Literal["none", "text", "worker"]
 
 
 class NamesInText(NamedTuple):
@@ -99,6 +101,7 @@ class LoadedSubmission:
         file: SourceFile,
         stand_ins: StandIns | None = None,
         budget: Budget | None = None,
+        endless: EndlessCalls | None = None,
     ) -> None:
         self._workers = workers
         self.assignment = assignment
@@ -116,14 +119,21 @@ class LoadedSubmission:
         # modules that are not there, with the place of the import
         self.absent: list[tuple[str, str, int]] = []
         self.failures: list[RemoteException] = []  # while it was loaded
-        self._endless = EndlessCalls()
+        self.endless = endless or EndlessCalls()
+        self.is_traced = False  # whether the worker tells what is left when it reads the text again
+        self.has_left_traces = False
         self._hopeless: StudentError | None = None
 
-    def subject(self, fresh: bool = False) -> RemoteSubject[WorkerConnection]:
-        """Return a subject with a running worker, a new one if `fresh`; raises StudentError if loading fails."""
+    def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
+        """Return a subject with a running worker; raises StudentError if loading fails."""
         if self._hopeless is not None:
             raise self._hopeless
-        if self._subject is None or fresh or self._subject.connection.dead:
+        if self._subject is not None and renewal == "text" and not self._subject.connection.dead:
+            try:
+                self._subject = self._read_by(self._subject.connection)
+            except StudentError:
+                renewal = "worker"
+        if self._subject is None or renewal == "worker" or self._subject.connection.dead:
             self.close()
             self._subject = self._open()
         return self._subject
@@ -165,36 +175,42 @@ class LoadedSubmission:
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
-        connection = self._workers.connect(self.assignment, self._endless, self.budget)
+        connection = self._workers.connect(self.assignment, self.endless, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
-            loaded = connection.request(
-                "load",
-                LOADING_FACTOR * self.load_seconds,
-                text=self.file.text,
-                filename=_name(self.assignment, self.file),
-                forbidden=self._forbidden,
-                limit=min(self.load_seconds, self.budget.left),
-                skipped=self.stopped,
-                stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
-            )
-            with malformed("the result of loading"):
-                reply = claims.table(loaded)
-                self.failures = [
-                    told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
-                ]
-                stops = claims.rows(claims.items(reply["stopped"])[:MOST_STOPS], str, int)
-                self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
-                absent = claims.rows(claims.items(reply["absent"])[:MOST_ABSENT], str, int, str)
-                self.absent = [
-                    (name[:LONGEST_NAME], piece[:LONGEST_NAME], line)
-                    for name, line, piece in absent
-                ]
+            subject = self._read_by(connection)
         except StudentError:
             connection.close()
             raise
         self.times += 1
+        return subject
+
+    def _read_by(self, connection: WorkerConnection) -> RemoteSubject[WorkerConnection]:
+        """Let a worker run the text, in a new module."""
+        loaded = connection.request(
+            "load",
+            LOADING_FACTOR * self.load_seconds,
+            text=self.file.text,
+            filename=_name(self.assignment, self.file),
+            forbidden=self._forbidden,
+            limit=min(self.load_seconds, self.budget.left),
+            skipped=self.stopped,
+            traced=self.is_traced,
+            stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
+        )
+        with malformed("the result of loading"):
+            reply = claims.table(loaded)
+            self.has_left_traces |= claims.flag(reply.get("left", False))
+            self.failures = [
+                told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
+            ]
+            stops = claims.rows(claims.items(reply["stopped"])[:MOST_STOPS], str, int)
+            self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
+            absent = claims.rows(claims.items(reply["absent"])[:MOST_ABSENT], str, int, str)
+            self.absent = [
+                (name[:LONGEST_NAME], piece[:LONGEST_NAME], line) for name, line, piece in absent
+            ]
         reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)

@@ -1,7 +1,8 @@
 """The pytest plugin for suites: markers, and the fixtures `student`, `reference` and `seed`.
 
-pytest loads it in every environment that has this package. Therefore all options begin with
-`--autograder-`, and the fixtures and the header exist only in sessions that collect a suite.
+pytest loads it in every environment that has this package, as `autograder.grading.pytest_plugin` asks for
+it. Therefore all options begin with `--autograder-`, and the fixtures and the header exist only in
+sessions that collect a suite.
 """
 
 import inspect
@@ -89,7 +90,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing}`")
     reads_output = not markers.CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
-    suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output)
+    forbids = bool(markers.arguments_of(item, "forbids"))
+    suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output, forbids)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from autograder.bridge.outside.endless_calls import EndlessCalls
+from autograder.bridge.outside.endless_calls import SHARE_LEFT, SHARE_OF_RIGHT_CODE, EndlessCalls
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.replay import ReplayCache, ReplaySocket
 from autograder.bridge.outside.worker_connection import WorkerConnection
@@ -178,6 +178,37 @@ def test_the_sentence_says_which_limit(late, sentence, endless):
     assert str(error).endswith(sentence)
     assert calls.times["f"] == endless
     assert error.starved == (late.starved or late.limit == "test")
+
+
+@pytest.mark.parametrize(
+    ("late", "name", "share"),
+    [
+        ("", "f", 1.0),
+        ("f", "f", 0.1),
+        ("ff", "f", 0.05),
+        ("fffff", "f", 0.025),
+        ("f", "g", 1 / 3),  # it may call f, which never ends
+        ("fffff", "g", 1 / 3),
+        ("fg", "h", 1 / 6),
+        ("fghijk", "l", 0.1),
+        ("f", "", 1.0),
+    ],
+)
+def test_a_function_that_never_ends_pays_its_limit_once(late, name, share):
+    calls = EndlessCalls()
+    for called in late:
+        calls.too_late(called, DeadlineExceededError("processor", 2.0))
+    assert calls.share_left(name) == share
+
+
+def test_with_the_solution_in_place_a_call_has_what_right_code_needs():
+    calls = EndlessCalls()
+    assert calls.for_cured_code().share_left("f") == 1.0
+    calls.too_late("f", DeadlineExceededError("processor", 2.0))
+    cured = calls.for_cured_code()
+    assert cured.share_left("f") == cured.share_left("g") == SHARE_OF_RIGHT_CODE
+    cured.too_late("f", DeadlineExceededError("processor", 0.7))
+    assert (cured.share_left("f"), cured.share_left("g")) == (SHARE_LEFT[0], SHARE_OF_RIGHT_CODE)
 
 
 # ------------------------------------------------------------------ with a worker

@@ -87,6 +87,24 @@ def test_every_road_is_recorded_with_its_line(road: str, recording) -> None:
     assert set(entries.found.values()) == {("net.ipynb cell 7", 4)}
 
 
+@pytest.mark.parametrize(
+    ("road", "forbids", "is_recorded"),
+    [
+        ("torch.ops.aten.layer_norm(X, (3,))", True, True),
+        ("torch.ops.aten.layer_norm(X, (3,))", False, False),
+        ("nn.LayerNorm(3)(X)", False, True),  # for the notes about names that did not run
+    ],
+)
+def test_operators_are_watched_in_tests_that_forbid_something(
+    road: str, forbids: bool, is_recorded: bool, recording
+) -> None:
+    entries = recording(*NORMS)
+    entries.begin(forbids)
+    with entries.active():
+        eval(road)
+    assert bool(entries.found) == is_recorded
+
+
 INNOCENT = [
     "X + X",
     "X.add(X)",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
 from autograder.authoring.build import build
 from autograder.course.config import load_course
+from autograder.installation.distribution import NAME
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 
 SUITE = "tests/assignments/01_adding"
@@ -117,3 +119,17 @@ def test_plugin_does_not_affect_a_project_with_the_same_names(tmp_path):
     output = run_pytest(tmp_path, "-v", "--unsafe")
     assert "1 passed, 1 error" in output and "fixture 'reference' not found" in output
     assert "autograder:" not in output
+
+
+@pytest.mark.parametrize("off", ["autograder", "autograder.suite.plugin"])
+def test_other_projects_run_with_the_plugin_switched_off(tmp_path, off):
+    (tmp_path / "conftest.py").write_text(CONFTEST, "utf-8")
+    (tmp_path / "test_own.py").write_text(TESTS.rpartition("def test_without")[0], "utf-8")
+    output = run_pytest(tmp_path, "-p", f"no:{off}", "--unsafe")
+    assert "2 passed" in output and "INTERNALERROR" not in output
+
+
+def test_package_registers_one_plugin():
+    """Switching it off leaves nothing of it behind."""
+    plugins = metadata.distribution(NAME).entry_points.select(group="pytest11")
+    assert [plugin.name for plugin in plugins] == ["autograder"]

@@ -65,11 +65,16 @@ class Entries:
             else:
                 self._packages.add(name)
         self._mode = _Operators(self) if any(root == "torch" for root, _ in self._names) else None
+        self._watches_operators = True
 
-    def begin(self) -> None:
-        """Forget what was entered."""
+    def begin(self, watches_operators: bool = True) -> None:
+        """Forget what was entered.
+
+        Watching each operator costs time, which a test that forbids nothing need not spend.
+        """
         self.found.clear()
         self._told = 0
+        self._watches_operators = watches_operators
 
     def news(self) -> list[list[Any]]:
         """Return [name, file, line] of what was entered since the last time."""
@@ -84,7 +89,7 @@ class Entries:
         profiler = sys.getprofile()
         self._active = active
         with ExitStack() as stack:
-            if self._mode is not None and active:
+            if self._mode is not None and active and self._watches_operators:
                 stack.enter_context(self._mode)
             if self._packages:
                 stack.callback(sys.setprofile, profiler)
@@ -130,14 +135,19 @@ class Entries:
 
     def note_operator(self, operator: Any) -> None:
         """Record an operator of PyTorch by its own name; a method of tensors such as `+` is no use of `torch.add`."""
-        if not isinstance(operator, MethodDescriptorType):
-            name = str(getattr(operator, "__name__", "")).partition(".")[0]
-            self.note(self._names.get(("torch", name), ()))
+        if isinstance(operator, MethodDescriptorType):
+            return
+        name = str(getattr(operator, "__name__", "")).partition(".")[0]
+        if names := self._names.get(("torch", name)):
+            self.note(names)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the sizes of tensors are recorded."""
+        return bool(self._limits)
 
     def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
         """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
-        if not self._limits:
-            return
         given_storages = {_storage(tensor) for tensor in _tensors(given)}
         for tensor in _tensors([result]):
             if _storage(tensor) not in given_storages:
@@ -224,7 +234,8 @@ class _Operators(TorchFunctionMode):
     ) -> Any:
         self._entries.note_operator(operator)
         result = operator(*args, **(kwargs or {}))
-        self._entries.note_sizes(result, [*args, *(kwargs or {}).values()])
+        if self._entries.has_limits:
+            self._entries.note_sizes(result, [*args, *(kwargs or {}).values()])
         return result
 
 

@@ -6,6 +6,7 @@ before `serve` is called.
 """
 
 import builtins
+import gc
 import io
 import linecache
 import random
@@ -31,6 +32,7 @@ from autograder.bridge.inside.surroundings import (
     let_loops_do_without_sockets,
     nobody_there,
 )
+from autograder.bridge.inside.traces import Traces
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.calls import Call, CallReply, Mark
 from autograder.bridge.shared.containers import containers, contents, mapped, same_things
@@ -70,6 +72,9 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
+        self.is_loaded = False
+        self._traces: Traces | None = None
+        self._installed = ExitStack()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -91,16 +96,23 @@ class Server:
         stand_ins: dict[str, bool] | None = None,
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
+        traced: bool = False,
     ) -> dict[str, Any]:
         """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
 
+        Once more, it runs in a new module, which takes the place of the first one; if both times are
+        `traced`, `left` of the answer tells whether it has left anything elsewhere since.
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
         of processor time; what was defined before counts. `stopped` of the answer tells where, and
         `skipped` are such places of an earlier loading.
         """
+        left = self._traces is not None and self._traces.are_left(self.module.__name__)
+        if self.is_loaded:
+            self._forget_module()
+        self.is_loaded = True
         self.entries = Entries(forbidden)
-        self.entries.install()
+        self._installed = self.entries.install()
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space["__file__"] = filename
@@ -129,11 +141,20 @@ class Server:
                 value = text_loading.run(code, name)
                 if history:
                     history.end(value)
+        self._traces = Traces() if traced else None
         return {
+            **({"left": left} if traced else {}),
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],
             "absent": [list(missing) for missing in text_loading.absent[:20]],
         }
+
+    def _forget_module(self) -> None:
+        self._installed.close()
+        self.module = types.ModuleType(self.module.__name__)
+        for book in (self.objects, self.numbers, self.graphs):
+            book.clear()
+        gc.collect()  # its functions and classes are in cycles, and may hold much
 
     def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
         if isinstance(failure, BaseException):
@@ -165,13 +186,16 @@ class Server:
         *path, name = target[1]
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
-    def seed(self, seed: int, reads_output: bool = False) -> None:
-        """Start a test: seed the random generators, and drop all objects of earlier tests."""
+    def seed(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+        """Start a test: seed the random generators, and drop all objects of earlier tests.
+
+        `forbids`: whether the test forbids any names, whose use is recorded as closely as possible.
+        """
         self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
         for book in (self.objects, self.numbers, self.graphs):
             book.clear()
         self.calls = 0
-        self.entries.begin()
+        self.entries.begin(forbids)
         # torch.manual_seed also queries every accelerator
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed % 2**32)

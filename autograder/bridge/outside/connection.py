@@ -51,6 +51,7 @@ class Connection:
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
+        self.forbids = True  # whether it forbids any names
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
@@ -102,7 +103,12 @@ class Connection:
             book.clear()
         self._callbacks = 0
         self.transcript = self.new_transcript()
-        self.request("seed", seed=seed_of("student", seed), reads_output=self.reads_output)
+        self.request(
+            "seed",
+            seed=seed_of("student", seed),
+            reads_output=self.reads_output,
+            forbids=self.forbids,
+        )
         return self.transcript
 
     def recording(self, names: Sequence[str]) -> AbstractContextManager[None]:

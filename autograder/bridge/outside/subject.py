@@ -51,10 +51,11 @@ class Subject:
         """The forbidden names that the student's code entered in the present test."""
         return self._entered
 
-    def begin(self, seed: int, reads_output: bool = False) -> None:
+    def begin(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
         """Prepare a test: seed the random generators, equally for all students of a run.
 
         If the test `reads_output`, what the student's code prints is printed in this process, too.
+        If it `forbids` names, a worker records their use as closely as possible.
         """
         self._entered = {}
         # torch.manual_seed formats a stack for each accelerator
@@ -98,10 +99,11 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
     def entered(self) -> Mapping[str, Place]:
         return self.connection.entered
 
-    def begin(self, seed: int, reads_output: bool = False) -> None:
+    def begin(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
         self.connection.reads_output = reads_output
+        self.connection.forbids = forbids
         self.connection.start_test(seed)
-        super().begin(seed, reads_output)
+        super().begin(seed, reads_output, forbids)
 
     def recording(self, names: Sequence[str], test_file: Path) -> AbstractContextManager[None]:
         return self.connection.recording(names)

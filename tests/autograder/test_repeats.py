@@ -1,0 +1,189 @@
+"""A failure counts if it occurs twice: what one test leaves behind costs no other test its points."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from autograder.bridge.outside.replay import ReplayCache
+from autograder.course.config import load_course
+from autograder.grading.grader import Grader
+from autograder.grading.suite_run import SubmissionExaminee
+from autograder.grading.time_limits import Watch
+from autograder.records import SourceFile
+from tests.autograder.sampling import sampled
+from tests.autograder.tiny_course import write_tiny_course
+
+SEED = 5
+TEST = '''
+
+@pytest.mark.part("{part}")
+@pytest.mark.points({points})
+def test_{part}_{number}(student):
+    """Once more."""
+    checks.equal(student.{call}, {result}, "it")
+'''
+# (part, points, calls with their results); the sums of points are those of course.yml
+TESTS = (
+    ("add", 1, (("add(1, 2)", 3), ("add(3, 4)", 7), ("add(5, 6)", 11), ("add(7, 8)", 15))),
+    ("total", 2, (("Total(1).push(2)", 3), ("Total(2).push(2)", 4), ("Total(3).push(2)", 5))),
+)
+# how calls of `add` spoil later ones: what stands above it, what it does, and when it is wrong
+IN_THE_MODULE = {
+    "a counter": ("calls = [0]", "calls[0] += 1", "calls[0] > 1"),
+    "a counter that lasts": ("calls = [0]", "calls[0] += 1", "calls[0] > 3"),
+    "a global name": ("seen = False", "global seen; before, seen = seen, True", "before"),
+    "its own attribute": ("", "add.n = getattr(add, 'n', 0) + 1", "add.n > 1"),
+    "a default": ("", "hoard.append(a)", "len(hoard) > 1"),
+    "a cache": ("kept = {}", "first = kept.setdefault('sum', a)", "first != a"),
+    "a cache of functools": (
+        "import functools\n@functools.lru_cache\ndef first(): return []",
+        "first().append(a)",
+        "len(first()) > 1",
+    ),
+    "an attribute of a class": ("class Box: n = 0", "Box.n += 1", "Box.n > 1"),
+    "an object": ("class Box: n = 0\nbox = Box()", "box.n += 1", "box.n > 1"),
+    "a closure": (
+        "def counter():\n    n = 0\n    def up():\n        nonlocal n\n        n += 1\n        return n\n"
+        "    return up\nup = counter()",
+        "n = up()",
+        "n > 1",
+    ),
+    "a generator": ("left = iter([1])", "it = next(left, None)", "it is None"),
+    "an iterator that ends": ("left = iter([1, 1])", "next(left)", "False"),
+    "own random numbers": (
+        "import random\ndice = random.Random(1)\nwanted = random.Random(1).random()",
+        "drawn = dice.random()",
+        "drawn != wanted",
+    ),
+    "a list that is emptied": ("stock = [1]", "one = stock.pop()", "False"),
+    "a module of parameters": (
+        "import torch\nlayer = torch.nn.Linear(1, 1)\ntorch.nn.init.zeros_(layer.weight)",
+        "before = layer.weight.item(); layer.weight.data += 1",
+        "before > 0",
+    ),
+    "its own name": ("", "globals()['add'] = lambda a, b: a - b", "False"),
+}
+OUTSIDE_IT = {
+    "an attribute of a library": (
+        "import math",
+        "before = hasattr(math, 'n'); math.n = 1",
+        "before",
+    ),
+    "a function of a library": (
+        "import math",
+        "before = math.floor(0.5); math.floor = math.ceil",
+        "before",
+    ),
+    "the environment": (
+        "import os",
+        "before = 'SPOILT' in os.environ; os.environ['SPOILT'] = '1'",
+        "before",
+    ),
+    "a built-in name": (
+        "import builtins",
+        "before = hasattr(builtins, 'n'); builtins.n = 1",
+        "before",
+    ),
+    "the default type of torch": (
+        "import torch",
+        "before = torch.get_default_dtype(); torch.set_default_dtype(torch.float64)",
+        "before is torch.float64",
+    ),
+    "the limit of recursion": (
+        "import sys",
+        "before = sys.getrecursionlimit(); sys.setrecursionlimit(777)",
+        "before == 777",
+    ),
+    "a file": (
+        "import os",
+        "before = os.path.exists('spoilt'); open('spoilt', 'w').close()",
+        "before",
+    ),
+    "the present folder": (
+        "import os",
+        "before = os.getcwd(); os.makedirs('deep', exist_ok=True); os.chdir('deep')",
+        "before.endswith('deep')",
+    ),
+    "the settings of numpy": (
+        "import numpy as np",
+        "before = np.geterr()['divide']; np.seterr(divide='raise')",
+        "before == 'raise'",
+    ),
+}
+LEAKS = IN_THE_MODULE | OUTSIDE_IT
+# what else is wrong: nothing, or all of the second part, which calls `add` or does not
+PUSHES = {
+    "right": "return self.value + number",
+    "wrong": "return -1",
+    "wrong after a call": "add(self.value, number); return -1",
+}
+WAYS = [*itertools.product(LEAKS, PUSHES)]
+
+
+def answer(leak: str, push: str) -> str:
+    above, then, spoilt = LEAKS[leak]
+    return (
+        f"{above}\n\n\ndef add(a, b, hoard=[]):\n    {then}\n"
+        f"    return a - b if {spoilt} else a + b\n\n\n"
+        "class Total:\n    def __init__(self, start=0):\n        self.value = start\n\n"
+        f"    def push(self, number):\n        {PUSHES[push]}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory, sandbox):
+    folder = write_tiny_course(tmp_path_factory.mktemp("leaks") / "course")
+    text = '"""Adding, again and again."""\n\nimport pytest\n\nfrom autograder import checks\n'
+    for part, points, calls in TESTS:
+        for number, (call, result) in enumerate(calls):
+            test = {"part": part, "points": points, "number": number}
+            text += TEST.format(**test, call=call, result=result)
+    suite = folder / "tests/assignments/01_adding"
+    (suite / "test_visible.py").write_text(text, "utf-8")
+    (suite / "test_hidden.py").unlink()
+    made = Grader(load_course(folder), sandbox, SEED)
+    yield made
+    made.close()
+
+
+def passed(grader: Grader, text: str, *groups: list) -> list[str]:
+    """Return the tests that pass if those of a group meet each other."""
+    names = []
+    for tests in groups:
+        loaded = grader.load(grader.assignment("01_adding"), SourceFile("adding.py", text))
+        try:
+            examinee = SubmissionExaminee(loaded, ReplayCache(), Watch())
+            endings = examinee.endings(grader.session, SEED, tests)
+        finally:
+            loaded.close()
+        names += [ending.test.name for ending in endings if ending.passed]
+    return names
+
+
+@pytest.mark.parametrize(("leak", "push"), sampled(WAYS, lambda way: way == ("a cache", "wrong")))
+def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push):
+    tests = grader.tests["01_adding"]
+    text = answer(leak, push)
+    together = passed(grader, text, tests)
+    assert together == passed(grader, text, *([test] for test in tests))
+    assert len(together) == (7 if push == "right" else 4), "alone, each call is the first"
+
+
+@pytest.mark.parametrize(
+    ("sum_of_them", "workers"),
+    [
+        ("a + b", 1),
+        ("a - b", 2),
+        ("a - b * time.perf_counter_ns()", 1 + 4),  # no answer is given twice
+    ],
+)
+def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, sum_of_them, workers):
+    connect, made = grader.workers.connect, []
+    monkeypatch.setattr(
+        grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
+    )
+    text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
+    passed(grader, f"import time\n{text}", grader.tests["01_adding"])
+    assert len(made) == workers
