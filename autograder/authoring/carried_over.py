@@ -1,16 +1,19 @@
 """Known mistakes in other right answers than the solution: does `check` ask about them there, too?
 
-A mistake is carried over to an alternative in which the text of its edit occurs once.
+A mistake is carried over to an alternative in which the text of its edit occurs once, in the same
+function. A whole statement has to be a whole one there, too: `return n` is another edit in `return n + 1`.
 """
 
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from textwrap import dedent
 
 import yaml
 
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.definitions import definitions
 from autograder.course.mistakes import Mistake, load_alternatives, mistakes_by_id
 from autograder.runs.pool import this_grader
 from autograder.text.wording import counted
@@ -86,13 +89,36 @@ def mistaken(course: Course, assignment: Assignment) -> Iterator[tuple[str, Mist
 
 
 def with_edits(text: str, edits: Sequence[dict[str, str]]) -> str | None:
-    """Return the alternative with the edits of a mistake; None if their texts are not there once, or give no Python."""
+    """Return the alternative with the edits of a mistake; None if they cannot be made, or give no Python."""
     for edit in edits:
-        if text.count(edit["replace"]) != 1:
+        if not _can_be_made(text, edit):
             return None
         text = text.replace(edit["replace"], edit["with"])
+    return text if _parsed(text) is not None else None
+
+
+def _can_be_made(text: str, edit: dict[str, str]) -> bool:
+    before, old, after = text.partition(edit["replace"])
+    tree = _parsed(text)
+    if not old or old in after or tree is None:
+        return False
+    first = before.count("\n") + 1
+    in_places = [
+        definition.lineno <= first <= (definition.end_lineno or first)
+        for name, definition in definitions(tree)
+        if name == edit.get("in")
+    ]
+    is_whole = not after.partition("\n")[0].partition("#")[0].strip()
+    return any(in_places) and (is_whole or not _is_statement(old))
+
+
+def _is_statement(text: str) -> bool:
+    tree = _parsed(dedent(text))
+    return tree is not None and any(not isinstance(node, ast.Expr) for node in tree.body)
+
+
+def _parsed(text: str) -> ast.Module | None:
     try:
-        ast.parse(text)
+        return ast.parse(text)
     except SyntaxError:
         return None
-    return text

@@ -11,18 +11,26 @@ from autograder.authoring.carried_over import CarriedOver, mistaken, with_edits
 from autograder.course.config import load_course
 from tests.autograder.tiny_course import write_tiny_course
 
+ADD = "def add(a, b):\n    {0}\n\n\ndef other(a, b):\n    {1}\n"
+
 
 @pytest.mark.parametrize(
-    ("text", "came"),
+    ("old", "new", "bodies", "came"),
     [
-        ("total = a + b\n", "total = a - b\n"),
-        ("total = a+b\n", None),
-        ("one = a + b\ntwo = a + b\n", None),
-        ("if a + b:\n", None),
+        ("a + b", "a - b", ("total = a + b", "pass"), "total = a - b"),
+        ("a + b", "a - b", ("total = a+b", "pass"), None),
+        ("a + b", "a - b", ("total = a + b", "total = a + b"), None),
+        ("a + b", "a - b", ("pass", "total = a + b"), None),
+        ("a + b", "a - b)", ("total = a + b", "pass"), None),
+        ("return a", "return b", ("return a  # so", "pass"), "return b  # so"),
+        ("return a", "return b", ("return a + b", "pass"), None),
     ],
 )
-def test_an_edit_is_carried_over_where_its_text_is_there_once(text: str, came: str | None) -> None:
-    assert with_edits(text, [{"replace": "a + b", "with": "a - b"}]) == came
+def test_an_edit_is_carried_over_where_its_text_means_the_same(
+    old: str, new: str, bodies: tuple[str, str], came: str | None
+) -> None:
+    edited = with_edits(ADD.format(*bodies), [{"in": "add", "replace": old, "with": new}])
+    assert edited == (came and ADD.format(came, bodies[1]))
 
 
 def test_each_mistake_meets_each_alternative_that_has_its_text(tmp_path: Path) -> None:
