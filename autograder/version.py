@@ -1,3 +1,3 @@
 """The version of this package, which grades, archives and the command line name."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

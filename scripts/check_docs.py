@@ -24,6 +24,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OF_OTHERS = {  # what the set-up does not install
     *(
+        "cd",
         "dask",
         "docker",
         "export",

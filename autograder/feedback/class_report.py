@@ -215,15 +215,15 @@ def _sections(course: Course, effective: Effective) -> list[Section]:
 
 def _days(attempts: Iterable[PastAttempt], zone: ZoneInfo) -> dict[date, int]:
     """Count the attempts of each day from the first to the last; only the last `MOST_DAYS` days."""
-    counts = Counter(
+    by_day = Counter(
         attempt.submitted.astimezone(zone).date() for attempt in attempts if attempt.submitted
     )
-    if not counts:
+    if not by_day:
         return {}
-    last = max(counts)
-    span = min((last - min(counts)).days, MOST_DAYS - 1)
+    last = max(by_day)
+    span = min((last - min(by_day)).days, MOST_DAYS - 1)
     days = [last - timedelta(days=back) for back in range(span, -1, -1)]
-    return {day: counts[day] for day in days}
+    return {day: by_day[day] for day in days}
 
 
 def _section(

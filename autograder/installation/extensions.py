@@ -1,7 +1,7 @@
 """Extensions: classes of this or another package that are registered in one of its entry-point groups.
 
 An extension needs no change here: a package names its class in its own `pyproject.toml`, as
-docs/authoring.md shows.
+docs/exports.md shows.
 """
 
 from functools import cache

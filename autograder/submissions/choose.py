@@ -335,7 +335,7 @@ class _HandIn:
     tree: Tree
     wanted: Wanted
     problems: list[str] = field(default_factory=list)
-    ranks: dict[tuple[int, _Tier], list[Leaf]] = field(default_factory=dict)
+    by_rank: dict[tuple[int, _Tier], list[Leaf]] = field(default_factory=dict)
     archives: list[Leaf] = field(default_factory=list)
     odd: list[Leaf] = field(default_factory=list)  # such as a link in place of a folder
     unread: list[Leaf] = field(default_factory=list)  # such as bank.py.txt
@@ -349,7 +349,7 @@ class _HandIn:
         for leaf in leaves:
             tier = self._tier(leaf)
             if tier is not None:
-                self.ranks.setdefault((leaf.age, tier), []).append(leaf)
+                self.by_rank.setdefault((leaf.age, tier), []).append(leaf)
             elif self._is_in_another_folder(leaf):
                 continue
             elif leaf.entry.name == NOTE and isinstance(leaf.entry, File):
@@ -361,7 +361,7 @@ class _HandIn:
                 self.odd.append(leaf)
             elif not is_work(leaf.entry) and self.wanted.stem in leaf.entry.name.lower():
                 self.unread.append(leaf)
-        for same in self.ranks.values():
+        for same in self.by_rank.values():
             same.sort(key=self._place)
 
     def _tier(self, leaf: Leaf) -> _Tier | None:
@@ -420,7 +420,7 @@ class _HandIn:
 
     def _all_of(self, rank: tuple[int, _Tier]) -> list[_Text]:
         """Read all files of a rank; raises RefusedError if one cannot be read, or there are too many of a kind."""
-        leaves = self.ranks.get(rank, [])
+        leaves = self.by_rank.get(rank, [])
         for kind in SOURCES:
             same = [leaf for leaf in leaves if suffix(leaf.path) == kind]
             if len(same) > COMPARED:
@@ -439,7 +439,7 @@ class _HandIn:
         """Return the answers among the first files of a rank, without those that cannot be read."""
         answers = []
         left = files.STUDENT_BYTES
-        for leaf in self.ranks[rank][:most]:
+        for leaf in self.by_rank[rank][:most]:
             with suppress(RefusedError):
                 text = self._read(leaf)
                 left -= len(text.file.text)
@@ -452,8 +452,8 @@ class _HandIn:
         return answers
 
     def _sources(self) -> list[Leaf]:
-        likely = [rank for rank in sorted(self.ranks) if rank[1] is not _Tier.UNLIKELY]
-        return list(itertools.chain.from_iterable(self.ranks[rank] for rank in likely))
+        likely = [rank for rank in sorted(self.by_rank) if rank[1] is not _Tier.UNLIKELY]
+        return list(itertools.chain.from_iterable(self.by_rank[rank] for rank in likely))
 
     # -- choosing -------------------------------------------------------------------------------------
 
@@ -465,7 +465,7 @@ class _HandIn:
         stub = self.wanted.stub
         if not stub.names:
             return None
-        for rank in sorted(self.ranks):
+        for rank in sorted(self.by_rank):
             age, tier = rank
             if tier in (_Tier.OTHER, _Tier.UNLIKELY):
                 answers = self._answers_of(rank)
@@ -485,7 +485,7 @@ class _HandIn:
     def _without_answer(self) -> Chosen | None:
         """Return a file that was changed, or the stub, or without a file of the module's name the only other one."""
         for tier in (_Tier.CALLED, _Tier.MISPLACED):
-            called = [self._all_of(rank) for rank in sorted(self.ranks) if rank[1] is tier]
+            called = [self._all_of(rank) for rank in sorted(self.by_rank) if rank[1] is tier]
             for texts in called:
                 changed = [text for text in texts if self._is_changed(text)]
                 if changed:
@@ -495,8 +495,8 @@ class _HandIn:
                 kinds = {text.is_notebook: text for text in reversed(stubs)}
                 taken = [kinds[kind] for kind in sorted(kinds)]
                 return self._chosen(taken, self._no_answer(taken))
-            if tier is _Tier.CALLED and any(rank[1] is _Tier.OTHER for rank in self.ranks):
-                age = min(age for age, tier in self.ranks if tier is _Tier.OTHER)
+            if tier is _Tier.CALLED and any(rank[1] is _Tier.OTHER for rank in self.by_rank):
+                age = min(age for age, tier in self.by_rank if tier is _Tier.OTHER)
                 others = self._all_of((age, _Tier.OTHER))
                 return self._chosen(self._one_of_each_kind(others), [])
         return None
@@ -538,13 +538,13 @@ class _HandIn:
         kinds = {text.is_notebook for text in taken}
         without: list[Leaf] = []
         further: list[_Text] = []
-        for other in sorted(self.ranks):
+        for other in sorted(self.by_rank):
             if other >= rank and other[1] is not _Tier.UNLIKELY:
                 further += self._answers_of(other, COMPARED)
             if other[1] is _Tier.CALLED:
                 without += [
                     leaf
-                    for leaf in self.ranks[other][:COMPARED]
+                    for leaf in self.by_rank[other][:COMPARED]
                     if (rank[1] is not _Tier.CALLED or (suffix(leaf.path) == ".ipynb") in kinds)
                     and not self._is_answer(leaf)
                 ]

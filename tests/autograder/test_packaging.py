@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -55,7 +56,9 @@ each_assignment = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel, built from a copy of the whole repository, so that no file is included by accident."""
+    """The wheel: `scripts/release` names one, else one is built from a copy of the whole repository."""
+    if named := os.environ.get("AUTOGRADER_WHEEL"):
+        return Path(named)
     source, folder = tmp_path_factory.mktemp("source") / "kit", tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_OF_THE_SOURCE))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--quiet"]

@@ -1,6 +1,6 @@
 """What a test can ask of a submission, in this process and in a worker, and the sentences for what it cannot.
 
-`docs/authoring.md` lists both.
+`docs/assignment-files.md` lists both.
 """
 
 from __future__ import annotations
