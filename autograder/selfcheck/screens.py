@@ -97,13 +97,11 @@ def _findings(findings: Iterable[Finding], already_said: set[str]) -> Iterator[R
     findings_by_test = {finding.result.name: finding for finding in findings}
     named = (replace(f.result, mistake=f.mistake or None) for f in findings_by_test.values())
     for cause in causes_of(named):
-        question = cause.question
-        sentences = [cause.familiar] if cause.familiar else []
-        if question and question not in already_said:
-            already_said.add(question)
-            sentences.append(question)
-        if sentences:
-            yield _hanging(Text("?", "cyan"), Text("\n".join(sentences), "cyan"))
+        if cause.familiar:
+            yield _hanging(Text("≈", "cyan"), Text(cause.familiar, "cyan"))
+        if cause.question and cause.question not in already_said:
+            already_said.add(cause.question)
+            yield _hanging(Text("?", "cyan"), Text(cause.question, "cyan"))
         above = bool(cause.shared) and cause.shared not in already_said
         if above:
             already_said.add(cause.shared)

@@ -115,8 +115,8 @@ class Watch:
 
     def _screen(self, make: Callable[[CheckReport], RenderableType]) -> RenderableType:
         """Return what a key shows, or the reason that there is nothing to show."""
-        if self._report is None:
-            return Text("The file was not checked yet.")
+        if self._problem or self._report is None:
+            return Text(self._problem or "The file was not checked yet.")
         try:
             return make(self._report)
         except (RefusedError, Unfinished) as problem:
