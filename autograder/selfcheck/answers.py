@@ -28,9 +28,10 @@ def unlocked(work: Work, report: CheckReport) -> list[Card]:
             f"The hints.json in {work.folder.resolve()} comes from an older version of this kit. Get the "
             "assignment's hints.json again, and put it beside your file."
         )
-    return [
-        Card(report.title(part), question, answer.strip())
-        for part in report.by_part()
-        if part in report.passed_parts
-        for question, answer in hints.answers(part)
-    ]
+    cards: list[Card] = []
+    for part in report.by_part():
+        if part in report.passed_parts:
+            title = report.title(part)
+            pairs = hints.answers(part)
+            cards += [Card(title, question, answer.strip()) for question, answer in pairs]
+    return cards

@@ -154,8 +154,8 @@ class Watch:
         return packed_screen(pack(self.work, Path(".")), report)
 
     def _in_child(self, make: Callable[[], Result]) -> Result:
-        made: Result = run_in_child(make, self.seconds, self._changed)
-        return made
+        result: Result = run_in_child(make, self.seconds, self._changed)
+        return result
 
     def _show(self, extra: RenderableType | None = None) -> None:
         self._console.clear()
