@@ -277,14 +277,6 @@ def test_feedback_does_not_contain_inputs_of_hidden_tests(grade, grader, solutio
 # ------------------------------------------------------------------ a second look at failures
 
 
-def test_failure_caused_by_an_earlier_test_is_retried(grade, solution):
-    forgetful = solution.replace(
-        IN_THE_MASK,
-        f"calls.append(T)\n    if len(calls) > 9: raise RuntimeError\n    {IN_THE_MASK}",
-    )
-    assert grade(forgetful.replace("import math", "import math\ncalls = []")).score == FULL
-
-
 @pytest.fixture
 def connections(grader, monkeypatch) -> list[object]:
     """The workers that are connected, without those of a follow-through."""

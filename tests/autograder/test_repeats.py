@@ -119,6 +119,7 @@ PUSHES = {
     "wrong": "return -1",
     "wrong after a call": "add(self.value, number); return -1",
 }
+SAMPLE = {("a counter that lasts", "right"), ("a cache", "wrong after a call"), ("a file", "wrong")}
 WAYS = [*itertools.product(LEAKS, PUSHES)]
 
 
@@ -162,7 +163,7 @@ def passed(grader: Grader, text: str, *groups: list) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize(("leak", "push"), sampled(WAYS, lambda way: way == ("a cache", "wrong")))
+@pytest.mark.parametrize(("leak", "push"), sampled(WAYS, SAMPLE.__contains__))
 def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push):
     tests = grader.tests["01_adding"]
     text = answer(leak, push)
