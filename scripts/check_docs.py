@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Typer brings a Click of its own, and exports only this class of it.
 UsageError: type[Exception] = typer.BadParameter.__base__  # type: ignore[assignment]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+WORDS_OF_THE_README = 900
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OF_OTHERS = {  # what the set-up does not install
     *(
@@ -45,6 +46,9 @@ def main() -> int:
     """Print the problems of all pages; return the exit code."""
     problems = [f"{page.name}: {problem}" for page in PAGES for problem in problems_of(page)]
     problems += tables(load_course(ROOT))
+    words = len((ROOT / "README.md").read_text("utf-8").split())
+    if words > WORDS_OF_THE_README:
+        problems.append(f"README.md: {words} words are too many for a front door.")
     print(*problems, sep="\n", end="\n" if problems else "")
     return int(bool(problems))
 

@@ -133,8 +133,8 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     answer = (folder / "solutions/03_masked_heads/masked_heads.py").read_text("utf-8")
     for student, text in {
-        "ada": answer,
-        "ben": answer.replace("math.sqrt(q.shape[-1])", "2"),
+        "ada": answer.replace(".tril()", ".triu(1)"),
+        "ben": answer,
         "cy": answer,
     }.items():
         for place in (
@@ -162,7 +162,12 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def surroundings() -> dict[str, str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "AUTOGRADER_KEY": "0123456789abcdef" * 4}
+    return {
+        **os.environ,
+        "PATH": path,
+        "AUTOGRADER_KEY": "0123456789abcdef" * 4,
+        "AUTOGRADER_BY": "Grace",
+    }
 
 
 def execute(line: str, folder: Path) -> tuple[int, str]:
