@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy
 import pytest
@@ -17,10 +17,12 @@ from autograder import checks
 from autograder.bridge.inside.server import Server
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.outside.subject import Use
 from autograder.bridge.shared.errors import RemoteException, StudentTimeoutError, student_raised
 from autograder.bridge.shared.wire import Opaque
 from autograder.checks.sentences import show, without_inputs, without_literals
 from autograder.records import InfrastructureError
+from autograder.suite.plugin import refuse_forbidden
 from tests.autograder.golden_sentences import (
     GOLDEN,
     ROUGH,
@@ -562,3 +564,34 @@ def test_wrong_results_of_a_worker_fail(remote: RemoteStudent) -> None:
         with pytest.raises(checks.CheckFailed) as caught:
             check(*arguments)
         assert str(caught.value).startswith(sentence)
+
+
+# -- what stands for the answers of a mistake --------------------------------------------------------
+
+
+def test_a_refusal_that_names_too_little_tells_the_same_whatever_its_words_are() -> None:
+    told = set()
+    for words in ("it cannot be", "never heard of that"):
+
+        def refuse(kind: str, words: str = words) -> None:
+            raise ValueError(words)
+
+        with pytest.raises(checks.CheckFailed) as caught:
+            checks.raises(ValueError, refuse, "lstm", naming=("kind", "lstm"))
+        told.add(caught.value.telling)
+    (sentence,) = told
+    assert "does not name kind" in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "telling"),
+    [
+        ("torch.Tensor[600]", "a tensor of more than 600 numbers"),
+        ("torch.nn.functional.softmax", ""),
+    ],
+)
+def test_a_tensor_that_is_too_large_tells_its_limit(name: str, telling: str) -> None:
+    subject = SimpleNamespace(use_of=lambda names: Use(name, 7))
+    with pytest.raises(checks.CheckFailed) as caught:
+        refuse_forbidden([name], subject)  # type: ignore[arg-type]
+    assert caught.value.telling == telling
