@@ -152,7 +152,7 @@ def test_king_minus_man_plus_woman(student):
     """With the four vectors of the worked example among others, king - man + woman is queen."""
     man, king, woman, queen = 0, 1, 2, 3
     people = [[1.0, 0.0], [1.0, 3.0], [3.0, 0.0], [4.0, 5.0]]
-    others = [[3.0, -4.0], [-2.0, 5.0], [6.0, 3.0], [40.0, 10.0], [1.5, 2.2], [1.0, 4.0]]
+    others = [[3.0, -4.0], [-2.0, 5.0], [6.0, 3.0], [40.0, 10.0], [1.5, 2.2], [1.0, 4.0], [-3.0, -2.0]]
     table = torch.tensor(people + others)  # (V, C)
     checks.equal(plain(student.analogy(man, king, woman, table)), queen, "analogy(man, king, woman, table)")
     twice = plain(student.analogy(man, king, man, table))
