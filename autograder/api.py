@@ -11,6 +11,7 @@ Graders are separate processes, as are those that draw pictures: a script that c
 `report` with pictures, must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
+import getpass
 import itertools
 import os
 import shlex
@@ -454,7 +455,10 @@ def decide(
     by: Annotated[
         str,
         value(
-            "--by", metavar="NAME", envvar=["AUTOGRADER_BY", "USER", "USERNAME"], help="The author."
+            "--by",
+            metavar="NAME",
+            envvar="AUTOGRADER_BY",
+            help="The author; by default, the user of this computer.",
         ),
     ] = "",
     reason: Annotated[
@@ -499,8 +503,7 @@ def decide(
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the
     grades.
     """
-    if not by:
-        raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
+    by = by or _user()
     decision: dict[str, Any] = dict(
         give=give,
         take=take,
@@ -531,6 +534,16 @@ def decide(
     now = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
     new = decisions.make_decision(assignment=chosen, **decision, reason=reason, by=by, at=now)
     return _add_decision(loaded, new, journal, names)
+
+
+def _user() -> str:
+    """Return the name of who runs this program; raises RefusedError if the system knows none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        raise RefusedError(
+            "Say who decides: --by NAME, or the environment variable AUTOGRADER_BY."
+        ) from None
 
 
 def _chosen_assignment(course: Course, assignment: str | None, path: str) -> str:

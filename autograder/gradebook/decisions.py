@@ -1,5 +1,6 @@
 """The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ from autograder.text.wording import counted_points
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
 WAIT = 30  # seconds for another command
+# of a test whose code a submission does not have
+_ABSENT = re.compile(r"There is no `\w+` in the submission\.$")
+_WAITS = re.compile(r"This waits until “(.+)” passes\.$")
 KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -281,6 +285,8 @@ def _without_effect(
     """Return why a decision changed no grade; empty for the excuse of a student without one."""
     name = assignment.name
     parts = [part.name for part in assignment.decided_parts]
+    if decision.drop in tests:
+        return ""  # nobody has written the code for it
     if decision.drop:
         return f"{name} has no test `{decision.drop}`{_close(decision.drop, tests)}"
     if not any(student in people for student in ids_of(decision)):
@@ -304,9 +310,25 @@ def _drop_test(
 ) -> None:
     decision = entry.decision
     test = (decision.assignment, decision.drop or "")
+    if decision.counts == "full" and _is_without_code(decided.grade, decision.drop):
+        return
     if test in points_of_dropped:  # no grade has a test of this name otherwise
         decided.grade = _without(decided.grade, decision, points_of_dropped[test])
         _note(decided, entry)
+
+
+def _is_without_code(grade: Grade, name: str | None) -> bool:
+    """Whether the code for a test is not written, or that for the test for which it waits."""
+    by_title = {test.title: test for test in grade.tests}
+    test = next((test for test in grade.tests if test.name == name), None)
+    for _ in grade.tests:  # a test waits for one before it
+        waits = _WAITS.match(test.message or "") if test and test.outcome == "skipped" else None
+        if waits is None:
+            break
+        test = by_title.get(waits[1])
+    if test is None or not test.fails:
+        return False
+    return test.is_unwritten or _ABSENT.match(test.message or "") is not None
 
 
 def _apply(course: Course, decided: Decided, entry: Entry) -> None:

@@ -33,7 +33,6 @@ from autograder.bridge.shared.errors import (
 from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
-from autograder.feedback.causes import is_unwritten
 from autograder.records import RefusedError, SourceFile, TestResult
 from autograder.selfcheck.locked_hints import (
     SEED,
@@ -91,7 +90,7 @@ class Finding:
 
     @property
     def unwritten(self) -> bool:
-        return is_unwritten(self.result)
+        return self.result.is_unwritten
 
 
 @dataclass(frozen=True)
