@@ -28,6 +28,7 @@ from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
+from autograder.records import total
 from autograder.text.files import read_utf8
 from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import did_you_mean, one_of
@@ -197,7 +198,7 @@ class Assignment(YamlRecord):
     @property
     def points(self) -> float:
         """The maximum score of the tests."""
-        return sum(part.points for part in self.parts)
+        return total(part.points for part in self.parts)
 
     @property
     def decided_parts(self) -> tuple[Part, ...]:

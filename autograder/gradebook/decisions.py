@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from autograder.course.config import CONVERSATION, Assignment, Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, RefusedError, TestResult, total
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.names import graded_name
 from autograder.text.spelling import did_you_mean, one_of
@@ -366,7 +366,7 @@ def _add_points(decided: Decided, entry: Entry, most_lost: float, most_gained: f
             f"not {abs(decision.points):g}.",
         )
     result = TestResult("decision", part, decision.sentence, "decided", points, 0.0, hidden=False)
-    score = round(grade.score + points, 6)
+    score = total([grade.score, points])
     decided.grade = replace(grade, score=score, tests=(*grade.tests, result))
 
 
@@ -381,8 +381,8 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
     if part not in points_of:
         return None
     tests = [test for test in grade.tests if test.part == part]
-    score = sum(test.score for test in tests)
-    maximum = sum(test.max_score for test in tests) if tests else points_of[part]
+    score = total(test.score for test in tests)
+    maximum = total(test.max_score for test in tests) if tests else points_of[part]
     return score, min(maximum - score, room)
 
 
@@ -398,10 +398,9 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
             values = (test.name, test.part, test.title, "decided", most, most, decision.sentence)
             test = TestResult(*values, hidden=test.hidden)  # type: ignore[arg-type]
         tests.append(test)
-    most = grade.max_score - (0 if full else points)
-    return replace(
-        grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6)
-    )
+    score = total([grade.score, gained])
+    most = grade.max_score if full else total([grade.max_score, -points])
+    return replace(grade, tests=tuple(tests), score=score, max_score=most)
 
 
 def _plain(value: Any) -> Any:
