@@ -481,7 +481,7 @@ def decide(
         bool, flag("--excuse", help="Count neither the score nor its maximum.")
     ] = False,
     accept_late: Annotated[
-        bool, flag("--accept-late", help="Deduct nothing for lateness.")
+        bool, flag("--accept-late", help="Deduct nothing for lateness, and take no late days.")
     ] = False,
     drop: Annotated[
         str | None, value("--drop", metavar="TEST", help="Drop a test for everybody.")

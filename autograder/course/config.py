@@ -246,19 +246,41 @@ class Extension(YamlRecord):
 
 
 class LatePolicy(YamlRecord):
-    """The deduction for late work.
+    """The deduction for late work, and late days that cost nothing.
 
     The raw score stays unchanged; the final score is computed from it.
     """
 
+    free_days: Amount | None = Field(
+        default=None,
+        description="How many late days each student has for all assignments together, taken in the order of due dates.",
+    )
+    most_per_assignment: Amount | None = Field(
+        default=None, description="How many of these one assignment can take."
+    )
+
     grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0, description="How long after the due date nothing is late yet."
     )
-    percent_a_day: Percent = Field(
-        description="Of the score that was reached, for each day that has begun."
+    percent_a_day: Percent | None = Field(
+        default=None,
+        description="Of the score that was reached, for each day that has begun, beyond late days. Without it, work "
+        "beyond the late days counts nothing.",
     )
     most_percent: Percent = Field(default=100, description="More than this is never taken off.")
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _says_what_a_day_costs(self) -> "LatePolicy":
+        if self.free_days is None and self.percent_a_day is None:
+            raise ValueError(
+                "must say what a late day costs: `percent_a_day`, `free_days` or both."
+            )
+        if self.most_per_assignment is not None and self.free_days is None:
+            raise ValueError(
+                "has a `most_per_assignment`; it must say how many `free_days` there are."
+            )
+        return self
 
 
 Visibility = Literal["visible", "parts", "hints", "full"]

@@ -124,7 +124,9 @@ def _blocks(file: SourceFile, failing: list[TestResult]) -> Iterator[CodeBlock]:
         for number, text in enumerate(code.splitlines()[:MOST_LINES], start=1):
             lines.append((f"{number:4d} {text}\n", tuple(marks.get((cell, number), ()))))
     marked = [place for place, (_, titles) in enumerate(lines) if titles]
-    near = {place for mark in marked for place in range(mark - NEAR, mark + NEAR + 1)}
+    near: set[int] = set()
+    for mark in marked:
+        near.update(range(mark - NEAR, mark + NEAR + 1))
     numbered = enumerate(lines)
     for (titles, far), of_block in groupby(
         numbered, lambda entry: (entry[1][1], bool(marked) and entry[0] not in near)

@@ -176,6 +176,7 @@ def what_counts(
     for after in decided:
         attempts = _attempts_of(after.grade, groups)
         finals[after.grade.key] = _final(course, after, attempts, times, late)
+    finals = lateness.with_late_days(course, finals)
     everybody = {*people.names, *people.groups, *names}
     _add_excused(finals, entries, everybody)
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, everybody)
@@ -338,4 +339,7 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
         "score": (final.journal or grade).score,
         "final_score": None if final.excused else final.score,
     }
-    return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
+    days = {"days_late": final.days}
+    if final.left is not None:
+        days |= {"late_days_taken": final.free, "late_days_left": final.left}
+    return {**facts, **scores, **days, **({"page": str(page)} if page else {})}

@@ -56,7 +56,7 @@ def final_as_shown(final: Final, grade: Grade, shown: Grade) -> Final:
     """Return the final score of a grade that is `shown`: without lateness, if the points of hidden tests are missing."""
     if shown.max_score == grade.max_score:
         return final
-    return replace(final, raw=shown.score, minus=0.0, days=0)
+    return replace(final, raw=shown.score, minus=0.0, days=0, free=0)
 
 
 def with_full_messages(grade: Grade) -> Grade:
