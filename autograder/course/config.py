@@ -86,6 +86,7 @@ _WRITTEN_MOMENT = {
 }
 ModuleName = Annotated[str, AfterValidator(_module_name)]
 Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema(_WRITTEN_MOMENT)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -138,6 +139,10 @@ class Part(YamlRecord):
     )
     title: Text = ""
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    satisfied_at: Share | None = Field(
+        default=None,
+        description="The share of the points from which on `export --to satisfied` says so, such as 0.8.",
+    )
 
 
 @dataclass(frozen=True)
@@ -171,6 +176,7 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    satisfied_at: Share | None = Field(default=None, description="The same for each of the parts.")
     conversation: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
