@@ -568,7 +568,8 @@ def _add_decision(
     """Write a decision to the file, and return the grades that it is about; raises RefusedError for
     one that does not fit.
     """
-    new = decisions.Entry("The decision does not fit", decision)
+    outdated = decisions.outdated(course, decision)
+    new = decisions.Entry("The decision does not fit", decision, outdated)
     with decisions.locked(course):
         entries = (*read_decisions(course), new)
         decided = list(lay_over(course, entries, journal))

@@ -29,6 +29,7 @@ OF_OTHERS = {  # what the set-up does not install
         "export",
         "git",
         "mkdir",
+        "mv",
         "mypy",
         "openssl",
         "pip",

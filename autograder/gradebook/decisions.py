@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 import yaml
 from filelock import FileLock, Timeout
@@ -21,6 +22,7 @@ from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
+BEFORE_THE_TERM = timedelta(days=30)  # an excuse can come before the first due date
 WAIT = 30  # seconds for another command
 # of a test whose code a submission does not have
 _ABSENT = re.compile(r"There is no `\w+` in the submission\.$")
@@ -95,10 +97,14 @@ class Decision(YamlRecord):
 
 @dataclass(frozen=True)
 class Entry:
-    """A decision, and its place in the file for messages: `decisions.yml, line 7`."""
+    """A decision, and its place in the file for messages: `decisions.yml, line 7`.
+
+    `outdated` is the sentence about one of an earlier term, which does not count; empty for all others.
+    """
 
     place: str
     decision: Decision
+    outdated: str = ""
 
 
 @dataclass(slots=True)
@@ -117,7 +123,25 @@ def read_decisions(course: Course) -> tuple[Entry, ...]:
     Raises CourseError.
     """
     file = course.root / FILE_NAME
-    return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+    entries = _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+    return tuple(replace(entry, outdated=outdated(course, entry.decision)) for entry in entries)
+
+
+def outdated(course: Course, decision: Decision) -> str:
+    """Return the sentence about a decision that is older than the term; empty for all others."""
+    zone = ZoneInfo(course.timezone)
+    dues = [_moment(assignment.due, zone) for assignment in course.assignments if assignment.due]
+    if not dues or _moment(decision.at, zone) >= min(dues) - BEFORE_THE_TERM:
+        return ""
+    first = min(dues).astimezone(zone)
+    return (
+        f"this was decided on {decision.at:%Y-%m-%d}, long before the first due date of the course, {first:%Y-%m-%d}; "
+        "it is of an earlier term, and does not count. Move the file away, or correct the dates."
+    )
+
+
+def _moment(moment: datetime, zone: ZoneInfo) -> datetime:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(timezone.utc)
 
 
 @contextmanager
@@ -184,6 +208,7 @@ def lay_over(
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions
     count, too. `grades` are read twice if a test is dropped.
     """
+    entries = [entry for entry in entries if not entry.outdated]
     dropped = {
         (entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop
     }
@@ -268,11 +293,11 @@ def unfitting(
         decision = entry.decision
         name = decision.assignment
         assignment = course.find(name)
-        sentence = ""
+        sentence = entry.outdated
         if assignment is None:
             close = _close(name, (assignment.name for assignment in course.assignments))
             sentence = f"the course has no assignment `{name}`{close}"
-        elif name in tests and decision not in with_effect:
+        elif not sentence and name in tests and decision not in with_effect:
             sentence = _without_effect(decision, assignment, tests[name], people)
         if sentence:
             problems.append(f"{entry.place}: {sentence}")

@@ -214,7 +214,8 @@ def _add_excused(
 ) -> None:
     """Add a final score for each excused student of the class who has no grade."""
     everybody = {*students, *(student for student, _ in finals)}
-    for decision in [entry.decision for entry in entries if entry.decision.excuse]:
+    counted = [entry.decision for entry in entries if not entry.outdated]
+    for decision in [decision for decision in counted if decision.excuse]:
         excused = [student for student in ids_of(decision) if student in everybody]
         if excused:
             finals.setdefault((excused[0], decision.assignment), Final(0.0, decisions=(decision,)))

@@ -224,6 +224,40 @@ def test_the_user_of_the_computer_decides_if_nobody_is_named(
     assert entry.decision.by == named.get("AUTOGRADER_BY", getpass.getuser())
 
 
+OLD = (
+    "this was decided on {}, long before the first due date of the course, 2026-11-27; "
+    "it is of an earlier term, and does not count. Move the file away, or correct the dates."
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "drop: any, counts: full",
+        "drop: any, counts: out",
+        "student: ada, give: 1",
+        "student: ada, accept_late: true",
+        "student: ada, excuse: true",
+        "student: nobody, excuse: true",
+    ],
+)
+@pytest.mark.parametrize(
+    ("at", "is_old"), [("2025-12-01", True), ("2026-10-25", True), ("2026-11-01", False)]
+)
+def test_a_decision_of_an_earlier_term_is_named_and_does_not_count(
+    decided, course, folder, kind, at, is_old
+):
+    entry = f"- {{assignment: {NAME}, {kind}, reason: R, by: G, at: {at}}}\n"
+    decided()
+    (course.root / "decisions.yml").write_text(entry, "utf-8")
+    effective = what_counts(folder, course, Reading(folder / "grades.jsonl"))
+    (named,) = effective.problems if is_old or "nobody" in kind else ("",)
+    assert (named == f"decisions.yml, line 1: {OLD.format(at)}") is is_old
+    if is_old:
+        assert scores(effective) == UNCHANGED
+        assert not any(final.decisions for final in effective.finals.values())
+
+
 def test_points_are_given_back_before_lateness(decided):
     effective = decided(
         "student: ada, part: add, give: 2, reason: Unclear.",
