@@ -11,6 +11,7 @@ Graders are separate processes, as are those that draw pictures: a script that c
 `report` with pictures, must do so below `if __name__ == "__main__":`, as with `multiprocessing`.
 """
 
+import getpass
 import itertools
 import os
 import shlex
@@ -454,7 +455,10 @@ def decide(
     by: Annotated[
         str,
         value(
-            "--by", metavar="NAME", envvar=["AUTOGRADER_BY", "USER", "USERNAME"], help="The author."
+            "--by",
+            metavar="NAME",
+            envvar="AUTOGRADER_BY",
+            help="The author; by default, the user of this computer.",
         ),
     ] = "",
     reason: Annotated[
@@ -477,7 +481,7 @@ def decide(
         bool, flag("--excuse", help="Count neither the score nor its maximum.")
     ] = False,
     accept_late: Annotated[
-        bool, flag("--accept-late", help="Deduct nothing for lateness.")
+        bool, flag("--accept-late", help="Deduct nothing for lateness, and take no late days.")
     ] = False,
     drop: Annotated[
         str | None, value("--drop", metavar="TEST", help="Drop a test for everybody.")
@@ -499,8 +503,7 @@ def decide(
     Raises CourseError for an invalid decision, and RefusedError for one that does not fit the
     grades.
     """
-    if not by:
-        raise RefusedError("Say who decides: --by NAME, or the environment variable AUTOGRADER_BY.")
+    by = by or _user()
     decision: dict[str, Any] = dict(
         give=give,
         take=take,
@@ -533,6 +536,16 @@ def decide(
     return _add_decision(loaded, new, journal, names)
 
 
+def _user() -> str:
+    """Return the name of who runs this program; raises RefusedError if the system knows none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        raise RefusedError(
+            "Say who decides: --by NAME, or the environment variable AUTOGRADER_BY."
+        ) from None
+
+
 def _chosen_assignment(course: Course, assignment: str | None, path: str) -> str:
     """Return the name of the assignment that is given, or that the path of a submission has."""
     in_path = [place for place in Path(path).parts if course.find(place)]
@@ -555,7 +568,8 @@ def _add_decision(
     """Write a decision to the file, and return the grades that it is about; raises RefusedError for
     one that does not fit.
     """
-    new = decisions.Entry("The decision does not fit", decision)
+    outdated = decisions.outdated(course, decision)
+    new = decisions.Entry("The decision does not fit", decision, outdated)
     with decisions.locked(course):
         entries = (*read_decisions(course), new)
         decided = list(lay_over(course, entries, journal))

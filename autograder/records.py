@@ -5,6 +5,7 @@ They import no other module.
 
 import errno
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -21,9 +22,12 @@ MACHINE = (
     errno.ENFILE,
     errno.ENOMEM,
 )
-ROUNDING = 1e-6  # scores are rounded to so many points
+DIGITS = 6  # of scores
+ROUNDING = 10**-DIGITS
 # the name of the result that stands for those of a part while they are not shown
 HIDDEN_TESTS = "hidden_tests"
+
+_UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
 
 Outcome = Literal["passed", "followed", "failed", "skipped", "timeout", "crashed", "decided"]
 Status = Literal["graded", "refused"]
@@ -48,6 +52,11 @@ class InfrastructureError(Exception):
 
     `str(error)` says how to proceed.
     """
+
+
+def total(points: Iterable[float]) -> float:
+    """Return the sum of points, rounded: 0.1 and 0.2 are 0.3, for machines, too."""
+    return round(sum(points), DIGITS)
 
 
 def unusable(what: str, error: OSError) -> RefusedError | InfrastructureError:
@@ -118,6 +127,11 @@ class TestResult:
     def fails(self) -> bool:
         """Whether it is neither right nor waiting for another test."""
         return not self.is_right and self.outcome != "skipped"
+
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether it failed because the student's code for it is still to be written."""
+        return self.outcome == "failed" and _UNWRITTEN.match(self.message or "") is not None
 
     @property
     def lost(self) -> float:

@@ -31,6 +31,7 @@ OF_OTHERS = {  # what the set-up does not install
         "export",
         "git",
         "mkdir",
+        "mv",
         "mypy",
         "openssl",
         "pip",

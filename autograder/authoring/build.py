@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from autograder.authoring.checked import due, remember
@@ -22,6 +22,7 @@ from autograder.authoring.released import files_below, is_by_the_way, released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
+from autograder.grading.prepared import check_suites
 from autograder.text.files import write_whole
 
 _IMPORT_SECONDS = 120
@@ -81,8 +82,11 @@ def check(course: Course, names: Iterable[str] | None = None) -> list[str]:
     return problems
 
 
-def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]:
-    """Return every released file with its text; raises CourseError with the problems of all assignments."""
+def _texts(course: Course, assignments: Collection[Assignment]) -> dict[Path, str]:
+    """Return every released file with its text.
+
+    Raises CourseError with the problems of all assignments, and of their suites as grading does.
+    """
     texts: dict[Path, str] = {}
     problems: list[str] = []
     for assignment in assignments:
@@ -92,6 +96,8 @@ def _texts(course: Course, assignments: Iterable[Assignment]) -> dict[Path, str]
             problems += error.problems
     if problems:
         raise CourseError(problems)
+    if assignments:
+        check_suites(course, assignments)
     return texts
 
 

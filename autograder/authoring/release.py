@@ -31,6 +31,7 @@ from autograder.course.markers import BEGIN, END
 from autograder.course.mistakes import load_mistakes
 from autograder.installation.distribution import plain_name, requirements
 from autograder.records import InfrastructureError
+from autograder.source.python_versions import for_students
 from autograder.text.files import check_file, write_whole, zipped
 from autograder.text.wording import counted, counted_are
 
@@ -266,6 +267,7 @@ def _words(course: Course, assignments: list[Assignment], files: Container[str])
     }
     return {
         "course": course.title,
+        "python": for_students(),
         "install": f"python {KIT}/{SCRIPT} -r {REQUIREMENTS}{constrained}",
         "example": f"assignments/{assignments[0].name}" if assignments else "assignments",
         "catch": _line_about_programs(assignments, files),

@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from autograder.cli.verbosity import QUIET
-from autograder.source.python_versions import OLDEST, dotted, present
+from autograder.source.python_versions import dotted, for_students, present
 from autograder.text.wording import counted
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ def show_tiers(reports: Sequence["TierReport"]) -> None:
 
 
 def _python_for_students() -> str:
-    oldest = dotted(OLDEST)
-    here = dotted(present())
-    which = f"Python {oldest}" if oldest == here else f"a Python from {oldest} to {here}"
-    return f"Submissions are run with Python {here}: students should use {which}."
+    return f"Submissions are run with Python {dotted(present())}: students should use {for_students()}."
 
 
 COLUMNS = ("stub", "trivial", "right", "caught", "named", "others", "mutants")

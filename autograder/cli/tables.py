@@ -270,6 +270,7 @@ def _reasons(change: Change) -> Iterator[str]:
             yield f"{when}: {escape(grade.problem)}"
     if change.other_submission:
         yield "[yellow]another text was graded[/]"
+    yield from change.reasons
     yield from map(_reason, change.tests)
 
 
@@ -286,17 +287,24 @@ def _reason(test: TestChange) -> str:
 
 def show_decided(console: Console, decided: Sequence[Decided]) -> None:
     """Print what a new decision changes."""
-    for after in decided[:TABLE_ROWS]:
-        scores = [
-            f"{number(grade.score)} of {number(grade.max_score)} points"
-            for grade in (after.journal, after.grade)
-        ]
-        change = " → ".join(dict.fromkeys(scores))
+    changed = [after for after in decided if len(_scores(after)) > 1]
+    shown = changed if len(decided) > 1 else decided
+    for after in shown[:TABLE_ROWS]:
+        change = " → ".join(_scores(after))
         console.print(
             f"{escape(_called(after))}, {after.grade.assignment}: {change}", soft_wrap=True
         )
+    if len(shown) < len(decided):
+        console.print(f"Scores that do not change: {len(decided) - len(shown)}.")
     console.print(escape(decided[0].made[-1].sentence) if decided else "", soft_wrap=True)
     console.print(f"Written to {DECISIONS}. `autograder report` writes the pages with it.")
+
+
+def _scores(decided: Decided) -> list[str]:
+    """Return the score before and after a decision; one if it is the same."""
+    grades = (decided.journal, decided.grade)
+    scores = [f"{number(g.score)} of {number(g.max_score)} points" for g in grades]
+    return list(dict.fromkeys(scores))
 
 
 def _called(decided: Decided) -> str:

@@ -28,6 +28,7 @@ from autograder.course.markers import ANSWER
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
 from autograder.installation.distribution import requirements
 from autograder.records import CourseError as CourseError
+from autograder.records import total
 from autograder.text.files import read_utf8
 from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import did_you_mean, one_of
@@ -85,6 +86,7 @@ _WRITTEN_MOMENT = {
 }
 ModuleName = Annotated[str, AfterValidator(_module_name)]
 Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema(_WRITTEN_MOMENT)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
@@ -137,6 +139,10 @@ class Part(YamlRecord):
     )
     title: Text = ""
     points: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    satisfied_at: Share | None = Field(
+        default=None,
+        description="The share of the points from which on `export --to satisfied` says so, such as 0.8.",
+    )
 
 
 @dataclass(frozen=True)
@@ -170,6 +176,7 @@ class Assignment(YamlRecord):
         description="When it is due, such as `2026-11-27 23:59`, on the course's clock; a day alone means its end.",
     )
     parts: tuple[Part, ...] = Field(min_length=1, strict=False)
+    satisfied_at: Share | None = Field(default=None, description="The same for each of the parts.")
     conversation: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
@@ -197,7 +204,7 @@ class Assignment(YamlRecord):
     @property
     def points(self) -> float:
         """The maximum score of the tests."""
-        return sum(part.points for part in self.parts)
+        return total(part.points for part in self.parts)
 
     @property
     def decided_parts(self) -> tuple[Part, ...]:
@@ -245,19 +252,41 @@ class Extension(YamlRecord):
 
 
 class LatePolicy(YamlRecord):
-    """The deduction for late work.
+    """The deduction for late work, and late days that cost nothing.
 
     The raw score stays unchanged; the final score is computed from it.
     """
 
+    free_days: Amount | None = Field(
+        default=None,
+        description="How many late days each student has for all assignments together, taken in the order of due dates.",
+    )
+    most_per_assignment: Amount | None = Field(
+        default=None, description="How many of these one assignment can take."
+    )
+
     grace_minutes: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=0, description="How long after the due date nothing is late yet."
     )
-    percent_a_day: Percent = Field(
-        description="Of the score that was reached, for each day that has begun."
+    percent_a_day: Percent | None = Field(
+        default=None,
+        description="Of the score that was reached, for each day that has begun, beyond late days. Without it, work "
+        "beyond the late days counts nothing.",
     )
     most_percent: Percent = Field(default=100, description="More than this is never taken off.")
     extensions: tuple[Extension, ...] = Field(default=(), strict=False)
+
+    @model_validator(mode="after")
+    def _says_what_a_day_costs(self) -> "LatePolicy":
+        if self.free_days is None and self.percent_a_day is None:
+            raise ValueError(
+                "must say what a late day costs: `percent_a_day`, `free_days` or both."
+            )
+        if self.most_per_assignment is not None and self.free_days is None:
+            raise ValueError(
+                "has a `most_per_assignment`; it must say how many `free_days` there are."
+            )
+        return self
 
 
 Visibility = Literal["visible", "parts", "hints", "full"]

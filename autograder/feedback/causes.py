@@ -3,7 +3,6 @@
 All that show results ask here: pages, Markdown, the terminal, notebooks and nbgrader's cells.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,7 +10,6 @@ from autograder.records import HIDDEN_TESTS, TestResult
 
 # what a failure is called on a page
 STATES = {"failed": "not yet", "timeout": "took too long", "crashed": "crashed"}
-_UNWRITTEN = re.compile(r"(`[\w.]+`|This part) is not written yet\b")
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ def causes_of(results: Iterable[TestResult]) -> list[Cause]:
     for result in results:
         causes.setdefault(result.cause, []).append(result)
     return [Cause(tuple(tests)) for tests in causes.values()]
-
-
-def is_unwritten(result: TestResult) -> bool:
-    """Whether a test failed because the student's code for it is still to be written."""
-    return result.outcome == "failed" and _UNWRITTEN.match(result.message or "") is not None
 
 
 def told(result: TestResult) -> str:

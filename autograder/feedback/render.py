@@ -7,7 +7,7 @@ import html
 import re
 from dataclasses import dataclass
 
-from autograder.feedback.causes import Cause, causes_of, is_unwritten, told
+from autograder.feedback.causes import Cause, causes_of, told
 from autograder.records import TestResult
 
 _GREEN = "#1a7f37"
@@ -114,7 +114,7 @@ def _question(cause: Cause) -> list[str]:
 
 
 def _state(result: TestResult) -> tuple[str, str, str]:
-    return _STATES["unwritten" if is_unwritten(result) else result.outcome]
+    return _STATES["unwritten" if result.is_unwritten else result.outcome]
 
 
 def _cost(result: TestResult) -> str:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
@@ -24,15 +25,20 @@ from autograder.text.names import folder_name
 
 FOLDER = "students"
 MOST_LINES = 2_000  # of a cell or file
+NEAR = 8  # lines around one that a failing test names
 _PLACE = re.compile(r"\bline (\d{1,5})(?: of cell (\d{1,4}))?\b(?! of [\w.]+\.py)")
 
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Numbered lines of a submitted file; one line alone if messages of `failing` tests name it."""
+    """Numbered lines of a submitted file; one line alone if messages of `failing` tests name it.
+
+    Lines `far` from all of those are left out on paper.
+    """
 
     text: str
     failing: tuple[str, ...] = ()
+    far: bool = False
 
 
 def student_path(student: str) -> PurePosixPath:
@@ -68,6 +74,10 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
     grade = with_full_messages(grade)
     assignment = course.find(grade.assignment)
     failing = [test for test in grade.tests if not test.is_right]
+    failures: dict[tuple[str, str], list[TestResult]] = {}
+    for test in failing:
+        said = (test.mistake or "", test.message or test.outcome)
+        failures.setdefault(said, []).append(test)
     files = files_of(folder, grade.submission_sha256) if failing else ()
     words = (
         "autograder",
@@ -83,7 +93,7 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
         "grade": grade,
         "final": final_of(grade, effective.finals),
         "link": f"../{quote(feedback_path(grade).as_posix())}",
-        "failing": failing,
+        "failures": failures,
         "files": {file.name: list(_blocks(file, failing)) for file in files},
         "command": shlex.join(words),
     }
@@ -108,18 +118,23 @@ def _blocks(file: SourceFile, failing: list[TestResult]) -> Iterator[CodeBlock]:
     for test in failing:
         for line, cell in set(_PLACE.findall(test.message or "")):
             marks.setdefault((int(cell or 0), int(line)), []).append(test.title)
-    lines = list[str]()
+    lines: list[tuple[str, tuple[str, ...]]] = []
     for cell, code in _cells(file):
-        lines += [f"     cell {cell}\n"] if cell else []
+        lines += [(f"     cell {cell}\n", ())] if cell else []
         for number, text in enumerate(code.splitlines()[:MOST_LINES], start=1):
-            line = f"{number:4d} {text}\n"
-            if titles := marks.get((cell, number)):
-                yield CodeBlock("".join(lines))
-                yield CodeBlock(line, tuple(titles))
-                lines = []
-            else:
-                lines.append(line)
-    yield CodeBlock("".join(lines))
+            lines.append((f"{number:4d} {text}\n", tuple(marks.get((cell, number), ()))))
+    marked = [place for place, (_, titles) in enumerate(lines) if titles]
+    near: set[int] = set()
+    for mark in marked:
+        near.update(range(mark - NEAR, mark + NEAR + 1))
+    numbered = enumerate(lines)
+    for (titles, far), of_block in groupby(
+        numbered, lambda entry: (entry[1][1], bool(marked) and entry[0] not in near)
+    ):
+        texts = [text for _, (text, _) in of_block]
+        # of two neighbours that the same tests name, each is a block
+        for text in texts if titles else ["".join(texts)]:
+            yield CodeBlock(text, titles, far)
 
 
 def _cells(file: SourceFile) -> Iterator[tuple[int, str]]:

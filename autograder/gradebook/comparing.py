@@ -57,6 +57,24 @@ class Change:
         """Whether the two grades are of different texts, so the suite need not be the cause."""
         return len({grade.submission_sha256 for grade in (self.before, self.after) if grade}) == 2
 
+    @property
+    def reasons(self) -> list[str]:
+        """A sentence for each part that is right now, and whose follow-through marks are gone."""
+        if self.before is None or self.after is None:
+            return []
+        followed = {test.name for test in self.before.tests if test.outcome == "followed"}
+        gone = [t.part for t in self.after.tests if t.name in followed and not t.is_right]
+        before = _right_parts(self.before)
+        now = _right_parts(self.after)
+        order = list(now)
+        return [
+            f"The earlier part `{part}` passes now, so its follow-through is gone: "
+            "later tests count with the student's own code."
+            for part in order
+            if now[part] and not before.get(part, True)
+            if any(order.index(later) > order.index(part) for later in gone)
+        ]
+
     def as_record(self) -> dict[str, Any]:
         """Return the change as a JSON-serializable dict."""
         return {
@@ -66,6 +84,7 @@ class Change:
             "before": _facts(self.before),
             "after": _facts(self.after),
             "other_submission": self.other_submission,
+            "reasons": self.reasons,
             "tests": [asdict(test) for test in self.tests],
         }
 
@@ -129,6 +148,14 @@ def compare(before: Iterable[Grade], after: Iterable[Grade]) -> Comparison:
     )
     graded = (grade.seed for grade in new.values() if grade.status == "graded")
     return Comparison(tuple(order), unchanged, _distinct(seeds.values()), _distinct(graded))
+
+
+def _right_parts(grade: Grade) -> dict[str, bool]:
+    """Return for each part, in the order of the suite, whether all its tests are right."""
+    parts: dict[str, bool] = {}
+    for test in grade.tests:
+        parts[test.part] = parts.get(test.part, True) and test.is_right
+    return parts
 
 
 def _distinct(seeds: Iterable[int | None]) -> tuple[int, ...]:

@@ -1,10 +1,12 @@
 """The instructors' decisions, `decisions.yml` beside course.yml, as a typed list laid over the journal."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 import yaml
 from filelock import FileLock, Timeout
@@ -12,7 +14,7 @@ from pydantic import Field, model_validator
 
 from autograder.course.config import CONVERSATION, Assignment, Course, CourseError, Moment, Text
 from autograder.course.yaml_file import MarkedYaml, YamlRecord
-from autograder.records import Grade, RefusedError, TestResult
+from autograder.records import Grade, RefusedError, TestResult, total
 from autograder.text.files import read_utf8, write_whole
 from autograder.text.names import graded_name
 from autograder.text.spelling import did_you_mean, one_of
@@ -20,7 +22,11 @@ from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"
 HEADER = "# Decisions of the instructors over the grades. Remove an entry to undo it.\n"
+BEFORE_THE_TERM = timedelta(days=30)  # an excuse can come before the first due date
 WAIT = 30  # seconds for another command
+# of a test whose code a submission does not have
+_ABSENT = re.compile(r"There is no `\w+` in the submission\.$")
+_WAITS = re.compile(r"This waits until “(.+)” passes\.$")
 KINDS = ("give", "take", "comment", "excuse", "drop", "accept_late")
 Points = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -91,10 +97,14 @@ class Decision(YamlRecord):
 
 @dataclass(frozen=True)
 class Entry:
-    """A decision, and its place in the file for messages: `decisions.yml, line 7`."""
+    """A decision, and its place in the file for messages: `decisions.yml, line 7`.
+
+    `outdated` is the sentence about one of an earlier term, which does not count; empty for all others.
+    """
 
     place: str
     decision: Decision
+    outdated: str = ""
 
 
 @dataclass(slots=True)
@@ -113,7 +123,25 @@ def read_decisions(course: Course) -> tuple[Entry, ...]:
     Raises CourseError.
     """
     file = course.root / FILE_NAME
-    return _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+    entries = _parse(read_utf8(file, FILE_NAME, CourseError)) if file.exists() else ()
+    return tuple(replace(entry, outdated=outdated(course, entry.decision)) for entry in entries)
+
+
+def outdated(course: Course, decision: Decision) -> str:
+    """Return the sentence about a decision that is older than the term; empty for all others."""
+    zone = ZoneInfo(course.timezone)
+    dues = [_moment(assignment.due, zone) for assignment in course.assignments if assignment.due]
+    if not dues or _moment(decision.at, zone) >= min(dues) - BEFORE_THE_TERM:
+        return ""
+    first = min(dues).astimezone(zone)
+    return (
+        f"this was decided on {decision.at:%Y-%m-%d}, long before the first due date of the course, {first:%Y-%m-%d}; "
+        "it is of an earlier term, and does not count. Move the file away, or correct the dates."
+    )
+
+
+def _moment(moment: datetime, zone: ZoneInfo) -> datetime:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(timezone.utc)
 
 
 @contextmanager
@@ -180,6 +208,7 @@ def lay_over(
     `groups` names, by student and assignment, the group whose work a grade is of: its decisions
     count, too. `grades` are read twice if a test is dropped.
     """
+    entries = [entry for entry in entries if not entry.outdated]
     dropped = {
         (entry.decision.assignment, entry.decision.drop) for entry in entries if entry.decision.drop
     }
@@ -264,11 +293,11 @@ def unfitting(
         decision = entry.decision
         name = decision.assignment
         assignment = course.find(name)
-        sentence = ""
+        sentence = entry.outdated
         if assignment is None:
             close = _close(name, (assignment.name for assignment in course.assignments))
             sentence = f"the course has no assignment `{name}`{close}"
-        elif name in tests and decision not in with_effect:
+        elif not sentence and name in tests and decision not in with_effect:
             sentence = _without_effect(decision, assignment, tests[name], people)
         if sentence:
             problems.append(f"{entry.place}: {sentence}")
@@ -281,6 +310,8 @@ def _without_effect(
     """Return why a decision changed no grade; empty for the excuse of a student without one."""
     name = assignment.name
     parts = [part.name for part in assignment.decided_parts]
+    if decision.drop in tests:
+        return ""  # nobody has written the code for it
     if decision.drop:
         return f"{name} has no test `{decision.drop}`{_close(decision.drop, tests)}"
     if not any(student in people for student in ids_of(decision)):
@@ -304,9 +335,25 @@ def _drop_test(
 ) -> None:
     decision = entry.decision
     test = (decision.assignment, decision.drop or "")
+    if decision.counts == "full" and _is_without_code(decided.grade, decision.drop):
+        return
     if test in points_of_dropped:  # no grade has a test of this name otherwise
         decided.grade = _without(decided.grade, decision, points_of_dropped[test])
         _note(decided, entry)
+
+
+def _is_without_code(grade: Grade, name: str | None) -> bool:
+    """Whether the code for a test is not written, or that for the test for which it waits."""
+    by_title = {test.title: test for test in grade.tests}
+    test = next((test for test in grade.tests if test.name == name), None)
+    for _ in grade.tests:  # a test waits for one before it
+        waits = _WAITS.match(test.message or "") if test and test.outcome == "skipped" else None
+        if waits is None:
+            break
+        test = by_title.get(waits[1])
+    if test is None or not test.fails:
+        return False
+    return test.is_unwritten or _ABSENT.match(test.message or "") is not None
 
 
 def _apply(course: Course, decided: Decided, entry: Entry) -> None:
@@ -344,7 +391,7 @@ def _add_points(decided: Decided, entry: Entry, most_lost: float, most_gained: f
             f"not {abs(decision.points):g}.",
         )
     result = TestResult("decision", part, decision.sentence, "decided", points, 0.0, hidden=False)
-    score = round(grade.score + points, 6)
+    score = total([grade.score, points])
     decided.grade = replace(grade, score=score, tests=(*grade.tests, result))
 
 
@@ -359,8 +406,8 @@ def _borders(course: Course, grade: Grade, part: str | None) -> tuple[float, flo
     if part not in points_of:
         return None
     tests = [test for test in grade.tests if test.part == part]
-    score = sum(test.score for test in tests)
-    maximum = sum(test.max_score for test in tests) if tests else points_of[part]
+    score = total(test.score for test in tests)
+    maximum = total(test.max_score for test in tests) if tests else points_of[part]
     return score, min(maximum - score, room)
 
 
@@ -376,10 +423,9 @@ def _without(grade: Grade, decision: Decision, points: float) -> Grade:
             values = (test.name, test.part, test.title, "decided", most, most, decision.sentence)
             test = TestResult(*values, hidden=test.hidden)  # type: ignore[arg-type]
         tests.append(test)
-    most = grade.max_score - (0 if full else points)
-    return replace(
-        grade, tests=tuple(tests), score=round(grade.score + gained, 6), max_score=round(most, 6)
-    )
+    score = total([grade.score, gained])
+    most = grade.max_score if full else total([grade.max_score, -points])
+    return replace(grade, tests=tuple(tests), score=score, max_score=most)
 
 
 def _plain(value: Any) -> Any:

@@ -176,6 +176,7 @@ def what_counts(
     for after in decided:
         attempts = _attempts_of(after.grade, groups)
         finals[after.grade.key] = _final(course, after, attempts, times, late)
+    finals = lateness.with_late_days(course, finals)
     everybody = {*people.names, *people.groups, *names}
     _add_excused(finals, entries, everybody)
     problems = [] if (folder / MARK).exists() else unfitting(course, entries, decided, everybody)
@@ -213,7 +214,8 @@ def _add_excused(
 ) -> None:
     """Add a final score for each excused student of the class who has no grade."""
     everybody = {*students, *(student for student, _ in finals)}
-    for decision in [entry.decision for entry in entries if entry.decision.excuse]:
+    counted = [entry.decision for entry in entries if not entry.outdated]
+    for decision in [decision for decision in counted if decision.excuse]:
         excused = [student for student in ids_of(decision) if student in everybody]
         if excused:
             finals.setdefault((excused[0], decision.assignment), Final(0.0, decisions=(decision,)))
@@ -338,4 +340,7 @@ def as_record(grade: Grade, final: Final, page: Path | None = None) -> dict[str,
         "score": (final.journal or grade).score,
         "final_score": None if final.excused else final.score,
     }
-    return {**facts, **scores, "days_late": final.days, **({"page": str(page)} if page else {})}
+    days = {"days_late": final.days}
+    if final.left is not None:
+        days |= {"late_days_taken": final.free, "late_days_left": final.left}
+    return {**facts, **scores, **days, **({"page": str(page)} if page else {})}

@@ -10,7 +10,7 @@ from autograder.gradebook.decisions import Decision
 from autograder.records import Grade
 from autograder.text.names import graded_name
 from autograder.text.spelling import closest
-from autograder.text.wording import counted_points
+from autograder.text.wording import counted, counted_points
 
 GradeKey = tuple[str, str]  # student and assignment
 Attempt = tuple[str, str, str]  # student, assignment and digest of the submission
@@ -26,12 +26,16 @@ class Final:
 
     `known` is False if the submission time is needed but unknown; `marked` is True if the course
     site marked the work as late without giving a time. The raw score is that after the `decisions`;
-    `journal` is the grade before them.
+    `journal` is the grade before them. Of the days, `free` are late days of the student's own, of
+    which `left` of `of` are left; None if the course has none.
     """
 
     raw: float
     minus: float = 0.0
     days: int = 0
+    free: int = 0
+    left: int | None = None
+    of: int = 0
     due: datetime | None = None
     submitted: datetime | None = None
     known: bool = True
@@ -43,6 +47,11 @@ class Final:
     def excused(self) -> bool:
         """Whether neither the score nor the maximum counts."""
         return any(decision.excuse for decision in self.decisions)
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether lateness costs nothing."""
+        return any(decision.accept_late for decision in self.decisions)
 
     @property
     def comments(self) -> list[str]:
@@ -64,10 +73,15 @@ class Final:
 
     @property
     def sentence(self) -> str:
-        """`12 points, minus 2.4 for two days late`, without a full stop; empty if `reason` is."""
-        if not self.reason:
-            return ""
-        return f"{counted_points(self.raw)}, {f'minus {self.minus:g} for ' if self.minus else ''}{self.reason}"
+        """`12 points, minus 2.4 for two days late`, and the late days, without a full stop; can be empty."""
+        sentences = []
+        if self.reason:
+            minus = f"minus {self.minus:g} for " if self.minus else ""
+            sentences.append(f"{counted_points(self.raw)}, {minus}{self.reason}")
+        if self.left is not None:
+            taken = f"{counted(self.free, 'late day')} taken, " if self.free else ""
+            sentences.append(f"{taken}{self.left} of {self.of} late days left")
+        return "; ".join(sentences)
 
 
 def due_for(course: Course, assignment: Assignment, student: str) -> datetime | None:
@@ -112,8 +126,13 @@ def days_late(due: datetime, submitted: datetime, grace: timedelta) -> int:
 
 
 def points_off(score: float, days: int, policy: LatePolicy) -> float:
-    """Return the deduction from a score for these days, rounded to two digits as points are shown."""
-    percent = min(days * policy.percent_a_day, policy.most_percent)
+    """Return the deduction from a score for these days, rounded to two digits as points are shown.
+
+    Without a percentage, late work counts nothing.
+    """
+    if days and policy.percent_a_day is None:
+        return score
+    percent = min(days * (policy.percent_a_day or 0), policy.most_percent)
     return min(score, round(score * percent / 100, 2))
 
 
@@ -141,8 +160,45 @@ def _readings(moment: datetime, zone: ZoneInfo) -> list[datetime]:
 
 def rescored(course: Course, final: Final, score: float) -> Final:
     """Return the final score for another raw score, with the same lateness and decisions."""
-    policy = None if any(decision.accept_late for decision in final.decisions) else course.late
-    return replace(final, raw=score, minus=points_off(score, final.days, policy) if policy else 0.0)
+    policy = None if final.is_accepted else course.late
+    charged = final.days - final.free
+    return replace(final, raw=score, minus=points_off(score, charged, policy) if policy else 0.0)
+
+
+def with_late_days(course: Course, finals: Mapping[GradeKey, Final]) -> dict[GradeKey, Final]:
+    """Return the final scores after each student's late days, taken in the order of their due dates.
+
+    Excused and accepted work takes none, nor does work that counts nothing all the same.
+    """
+    free_days = course.late.free_days if course.late else None
+    if free_days is None:
+        return dict(finals)
+    left = dict.fromkeys((student for student, _ in finals), free_days)
+    after = dict(finals)
+    for key in sorted(finals, key=lambda key: _due_order(course, key)):
+        after[key] = taking_days(course, finals[key], left[key[0]])
+        left[key[0]] -= after[key].free
+    return {key: replace(final, left=left[key[0]], of=free_days) for key, final in after.items()}
+
+
+def taking_days(course: Course, final: Final, left: int) -> Final:
+    """Return the final score with as many late days as are needed and allowed, of those that are `left`."""
+    policy = course.late
+    is_late = final.days and final.raw and not final.excused and not final.is_accepted
+    if policy is None or policy.free_days is None or not is_late:
+        return final
+    free = min(final.days, left, policy.most_per_assignment or final.days)
+    if free < final.days and policy.percent_a_day is None:
+        return final
+    return rescored(course, replace(final, free=free), final.raw)
+
+
+def _due_order(course: Course, key: GradeKey) -> tuple[datetime, GradeKey]:
+    student, name = key
+    assignment = course.find(name)
+    due = due_for(course, assignment, student) if assignment else None
+    latest = datetime.max.replace(tzinfo=timezone.utc)
+    return due.astimezone(timezone.utc) if due else latest, (name, student)
 
 
 def unknown_students(
@@ -173,18 +229,25 @@ def unknown_students(
 def counting(course: Course, grades: Iterable[Grade], times: Times) -> list[Grade]:
     """Return the effective grade of each student and assignment, from all lines of a journal in order.
 
-    With `attempts: best`, that is the attempt with the highest score after lateness, and the later
-    of two equal ones. Only attempts graded by the newest suite are compared.
+    With `attempts: best`, that is the attempt with the highest score after lateness, the one with
+    fewer late days of two equal ones, and then the later. Only attempts graded by the newest suite are compared.
     """
     if course.attempts == "last":
         return list({grade.key: grade for grade in grades}.values())
     attempts: dict[GradeKey, list[Grade]] = {}
     for grade in grades:
         attempts.setdefault(grade.key, []).append(grade)
-    return [_best(course, several, times) for several in attempts.values()]
+    free_days = (course.late.free_days if course.late else None) or 0
+    left = dict.fromkeys((student for student, _ in attempts), free_days)
+    best = {}
+    for key in sorted(attempts, key=lambda key: _due_order(course, key)):
+        best[key], taken = _best(course, attempts[key], times, left[key[0]])
+        left[key[0]] -= taken
+    return [best[key] for key in attempts]
 
 
-def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
+def _best(course: Course, grades: list[Grade], times: Times, left: int) -> tuple[Grade, int]:
+    """Return the attempt that counts, and the late days that it takes of those that are left."""
     suite = next(
         (grade.suite_sha256 for grade in reversed(grades) if grade.status == "graded"), None
     )
@@ -192,8 +255,12 @@ def _best(course: Course, grades: list[Grade], times: Times) -> Grade:
         g.submission_sha256: g for g in grades if g.status == "graded" and g.suite_sha256 == suite
     }
     order = sorted(graded.values(), key=grades.index)
-    return max(
-        reversed(order),
-        key=lambda g: final(course, g, times.get(g.attempt)).score,
-        default=grades[-1],
+    finals = [
+        taking_days(course, final(course, g, times.get(g.attempt)), left) for g in reversed(order)
+    ]
+    counts = max(
+        zip(reversed(order), finals, strict=True),
+        key=lambda pair: (pair[1].score, -pair[1].free),
+        default=None,
     )
+    return (grades[-1], 0) if counts is None else (counts[0], counts[1].free)

@@ -17,6 +17,7 @@ FILE_NAME = "grades.csv"
 COLUMNS = (
     "student", "assignment", "status", "score", "max_score", "problem", "final_score", "days_late", "decisions",
 )  # fmt: skip
+LATE_DAYS = ("late_days_taken", "late_days_left")  # in a course that has some
 # in locales with a decimal comma, spreadsheets separate cells with semicolons
 _JOINERS = "\u200c\u200d"
 _LAST_LATIN = "\u024f"
@@ -27,8 +28,10 @@ def write_gradebook(folder: Path, effective: Effective) -> Path:
     """Write `grades.csv` (RFC 4180, UTF-8) with the grades that count, one of each student and assignment.
 
     `score` is the score in the journal, `final_score` the score after the decisions and lateness,
-    empty if excused; `days_late` is empty if unknown.
+    empty if excused; `days_late` is empty if unknown. A course with late days has two more columns.
     """
+    has_late_days = any(final.left is not None for final in effective.finals.values())
+    titles = (*COLUMNS, *LATE_DAYS) if has_late_days else COLUMNS
     rows = (
         [
             harmless(effective.originals.get(grade.student, grade.student)),
@@ -36,7 +39,7 @@ def write_gradebook(folder: Path, effective: Effective) -> Path:
         ]
         for grade in effective.grades
     )
-    return write_whole(folder / FILE_NAME, csv_lines([COLUMNS], rows))
+    return write_whole(folder / FILE_NAME, csv_lines([titles], rows))
 
 
 def csv_lines(*tables: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -50,7 +53,17 @@ def _row(grade: Grade, final: Final) -> tuple[str, ...]:
     names = (harmless(grade.assignment),)
     decisions = harmless("\n".join(decision.sentence for decision in final.decisions))
     count = "" if final.excused else number(final.score)
-    return (*names, grade.status, *scores, harmless(grade.problem or ""), count, late, decisions)
+    days = () if final.left is None else (f"{final.free}", f"{final.left}")
+    return (
+        *names,
+        grade.status,
+        *scores,
+        harmless(grade.problem or ""),
+        count,
+        late,
+        decisions,
+        *days,
+    )
 
 
 def harmless(text: str) -> str:

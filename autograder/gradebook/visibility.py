@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 from autograder.course.config import Assignment, Course
 from autograder.gradebook.lateness import Final, due_for
-from autograder.records import HIDDEN_TESTS, Grade, TestResult
+from autograder.records import HIDDEN_TESTS, Grade, TestResult, total
 from autograder.text.wording import counted
 
 TimedTest = tuple[TestResult, float]  # with its seconds
@@ -38,15 +38,15 @@ def as_shown(
     shown = replace(grade, tests=tests, test_seconds=seconds)
     if counts or not tests:
         return shown
-    maximum = sum(test.max_score for test in tests)
-    score = sum(test.score for test in tests)
+    maximum = total(test.max_score for test in tests)
+    score = total(test.score for test in tests)
     return replace(shown, score=min(maximum, score), max_score=maximum)
 
 
 def _hidden_tests(part: str, tests: Sequence[TimedTest], sentence: str, counts: bool) -> TimedTest:
     """Return one result, with its seconds, in place of the hidden tests of a part."""
-    score = sum(test.score for test, _ in tests) if counts else 0.0
-    maximum = sum(test.max_score for test, _ in tests) if counts else 0.0
+    score = total(test.score for test, _ in tests) if counts else 0.0
+    maximum = total(test.max_score for test, _ in tests) if counts else 0.0
     title = counted(len(tests), "hidden test")
     result = TestResult(HIDDEN_TESTS, part, title, "skipped", score, maximum, sentence)
     return result, round(sum(seconds for _, seconds in tests), 3)
@@ -56,7 +56,7 @@ def final_as_shown(final: Final, grade: Grade, shown: Grade) -> Final:
     """Return the final score of a grade that is `shown`: without lateness, if the points of hidden tests are missing."""
     if shown.max_score == grade.max_score:
         return final
-    return replace(final, raw=shown.score, minus=0.0, days=0)
+    return replace(final, raw=shown.score, minus=0.0, days=0, free=0)
 
 
 def with_full_messages(grade: Grade) -> Grade:

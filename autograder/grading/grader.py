@@ -34,7 +34,7 @@ from autograder.grading.suite_run import (
 )
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
-from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult
+from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
 from autograder.source.names_used import is_among
 from autograder.suite.session import Ending, Test
 from autograder.text.wording import LISTED, joined
@@ -144,7 +144,7 @@ class Grader:
             student=submission.student,
             assignment=assignment.name,
             status="graded",
-            score=round(sum(result.score for result in results), 6),
+            score=total(result.score for result in results),
             max_score=assignment.points,
             tests=results,
             seed=self.run_seed,

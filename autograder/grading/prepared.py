@@ -1,6 +1,7 @@
 """The tests, mistakes and digests of assignments, loaded and checked before the first submission."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from autograder.course.config import Assignment, Course, CourseError
@@ -65,6 +66,21 @@ def prepare(
     course: Course, session: SuiteSession, assignments: Iterable[Assignment]
 ) -> dict[str, PreparedAssignment]:
     """Return the assignments by name; raises CourseError with all problems of their suites and mistakes."""
+    return {
+        assignment.name: _prepared(course, assignment, tests)
+        for assignment, tests in _sound_tests(course, session, assignments).items()
+    }
+
+
+def check_suites(course: Course, assignments: Collection[Assignment]) -> None:
+    """Raise CourseError with the problems for which `prepare` would refuse these assignments' suites."""
+    with contextlib.closing(collect_suites(course, assignments)) as session:
+        _sound_tests(course, session, assignments)
+
+
+def _sound_tests(
+    course: Course, session: SuiteSession, assignments: Iterable[Assignment]
+) -> dict[Assignment, tuple[Test, ...]]:
     tests_of = {
         assignment: session.tests(course.suite_folder(assignment)) for assignment in assignments
     }
@@ -73,10 +89,7 @@ def prepare(
         problems += check_suite(course, assignment, tests)
     if problems:
         raise CourseError(problems)
-    return {
-        assignment.name: _prepared(course, assignment, tests)
-        for assignment, tests in tests_of.items()
-    }
+    return tests_of
 
 
 def _prepared(

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from autograder.course.config import Assignment, Part
-from autograder.records import Grade, TestResult
+from autograder.records import Grade, TestResult, total
 
 
 def part_score(tests: Iterable[TestResult], part: Part) -> float:
     """Return the points for one part, between 0 and the part's points."""
-    score = round(sum(test.score for test in tests if test.part == part.name), 6)
+    score = total(test.score for test in tests if test.part == part.name)
     return float(min(max(score, 0.0), part.points))
 
 
@@ -19,10 +19,10 @@ def by_part(grade: Grade, assignment: Assignment) -> Grade:
     nbgrader has points for parts only. Points given fill the parts in their order, points taken
     empty them.
     """
-    whole = sum(test.score for test in grade.tests if not test.part)
+    whole = total(test.score for test in grade.tests if not test.part)
     tests = [test for test in grade.tests if test.part]
     for part in assignment.parts:
-        score = sum(test.score for test in tests if test.part == part.name)
+        score = total(test.score for test in tests if test.part == part.name)
         points = min(whole, part.points - score) if whole > 0 else max(whole, -score)
         if points:
             title = "; ".join(test.title for test in grade.tests if not test.part)

@@ -10,7 +10,9 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.gradebook.decisions import lay_over, read_decisions
-from autograder.gradebook.lateness import final
+from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.journal import Reading
+from autograder.gradebook.lateness import Final, final, with_late_days
 from autograder.gradebook.times import read_times
 from autograder.records import Grade
 from autograder.submissions.collected import read_collected
@@ -33,6 +35,7 @@ class LatePenalties(AssignLatePenalties):
             grade = replace(exporter.grades[student], score=notebook.score)
             (decided,) = lay_over(exporter.course, read_decisions(exporter.course), [grade])
             count = final(exporter.course, grade, self._time(stamp, grade), decided.made)
+            count = self._with_late_days(grade, count)
             notebook.late_submission_penalty = count.minus or None
             gradebook.db.commit()
         if not count.known:
@@ -40,6 +43,16 @@ class LatePenalties(AssignLatePenalties):
         elif count.days:
             self.log.warning("%s: %s.", student, count.sentence)
         return nb, resources
+
+    def _with_late_days(self, grade: Grade, count: Final) -> Final:
+        """Return the final score after the late days that the student's other work in the journal leaves."""
+        course = self.parent.course
+        if course.late is None or course.late.free_days is None:
+            return count
+        folder = Path(self.parent.folder.root) / self.parent.journal
+        finals = what_counts(folder, course, Reading(folder / "grades.jsonl")).finals
+        others = {key: final for key, final in finals.items() if key[0] == grade.student}
+        return with_late_days(course, others | {grade.key: count})[grade.key]
 
     def _time(self, stamp: datetime | None, grade: Grade) -> datetime | None:
         """Return the time that counts for this work, as grading keeps it; nbgrader's own without one."""

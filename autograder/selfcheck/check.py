@@ -33,8 +33,7 @@ from autograder.bridge.shared.errors import (
 from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
-from autograder.feedback.causes import is_unwritten
-from autograder.records import RefusedError, SourceFile, TestResult
+from autograder.records import RefusedError, SourceFile, TestResult, total
 from autograder.selfcheck.locked_hints import (
     SEED,
     LockedHints,
@@ -91,7 +90,7 @@ class Finding:
 
     @property
     def unwritten(self) -> bool:
-        return is_unwritten(self.result)
+        return self.result.is_unwritten
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,11 @@ class CheckReport:
 
     @property
     def score(self) -> float:
-        return sum(result.score for result in self.results)
+        return total(result.score for result in self.results)
 
     @property
     def max_score(self) -> float:
-        return sum(result.max_score for result in self.results)
+        return total(result.max_score for result in self.results)
 
     @property
     def next(self) -> Finding | None:

@@ -86,6 +86,13 @@ NAMES = {
 }
 
 
+def for_students() -> str:
+    """Return `a Python from 3.10 to 3.11`: the versions whose text a grader with the present one reads."""
+    oldest = dotted(OLDEST)
+    here = dotted(present())
+    return f"Python {oldest}" if oldest == here else f"a Python from {oldest} to {here}"
+
+
 def dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 

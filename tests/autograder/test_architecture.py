@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 ENGINE = ROOT / "autograder"
 TEXT = (ROOT / "docs/architecture.md").read_text("utf-8")
 ROOMS = {path.name for path in ENGINE.iterdir() if (path / "__init__.py").is_file()} | {
-    path.stem for path in ENGINE.glob("*.py") if path.stem != "__init__"
+    path.stem for path in ENGINE.glob("*.py") if not path.stem.startswith("__")
 }
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from autograder.authoring.build import build, check
 from autograder.authoring.leaks import leaks
 from autograder.authoring.minutes import other_minutes
+from autograder.authoring.release import release
 from autograder.authoring.released import released
 from autograder.cli import app
 from autograder.course.config import Assignment, Course, CourseError, load_course
@@ -210,6 +211,45 @@ def test_check_reports_a_stub_that_cannot_be_imported(course: Course) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "problem"),
+    [
+        (
+            "course.yml",
+            "points: 4",
+            "points: 9",
+            "tests/assignments/01_adding: the tests of part `add` add up to 4 points; course.yml says 9.",
+        ),
+        (
+            "tests/assignments/01_adding/test_hidden.py",
+            '"test_two_and',
+            '"test_one_and',
+            "tests/assignments/01_adding/test_hidden.py, line 10: test_any_two_numbers needs "
+            "test_one_and_three_are_five, which is not defined before it.",
+        ),
+        (
+            "tests/assignments/01_adding/test_visible.py",
+            "import pytest",
+            "import no_such_module_anywhere",
+            "tests/assignments/01_adding/test_visible.py, line 3 cannot be collected: "
+            "ModuleNotFoundError: No module named 'no_such_module_anywhere'",
+        ),
+    ],
+)
+def test_a_suite_that_grading_refuses_is_not_released(
+    course: Course, tmp_path: Path, file: str, old: str, new: str, problem: str
+) -> None:
+    build(course)
+    assert check(course) == []
+    rewrite(course.root / file, old, new)
+    course = load_course(course.root)
+    for gate in (build, check, lambda c: release(c, tmp_path / "students")):
+        with pytest.raises(CourseError) as caught:
+            gate(course)
+        assert caught.value.problems == (problem,)
+    assert not (tmp_path / "students").exists()
+
+
 def test_check_reports_a_gap_without_todo_or_error(course: Course, adding: Assignment) -> None:
     build(course)
     rewrite(
@@ -389,7 +429,7 @@ def test_an_assignment_that_changed_is_checked_again(course: Course, changed: st
     assert check(course) == []
     adding = course.assignment("01_adding")
     file = getattr(course, changed)(adding)
-    file.write_text(file.read_text().replace("two", "three").replace("Two", "Three"))
+    rewrite(file, "together", "jointly")
     for _ in range(4):
         assert check(course) != [], "an error must not be forgotten after it was found once"
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.console import Console
 
+from autograder.course.config import Assignment, Part
 from autograder.feedback.render import Message
 from autograder.records import Outcome, TestResult
 from autograder.selfcheck.check import CheckReport, Finding
@@ -52,6 +55,15 @@ def test_notebook_shows_one_cause_of_several_tests_above_them() -> None:
     for text in (repr(Message("Part", SAME)), Message("Part", SAME)._repr_html_()):
         assert text.count("is not there") == 1
         assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
+
+
+def test_sums_for_machines_are_rounded() -> None:
+    tenths = tuple(replace(result(f"{n}", "passed"), score=0.1, max_score=0.1) for n in range(8))
+    assert sum(test.score for test in tenths) != 0.8
+    report = CheckReport("adding.py", "01_adding", tuple(map(Finding, tenths)), {})
+    assert (report.as_record()["score"], report.as_record()["max_score"]) == (0.8, 0.8)
+    parts = tuple(Part(name=f"p{number}", points=0.1) for number in range(8))
+    assert Assignment(name="01_adding", title="Adding", minutes=1, parts=parts).points == 0.8
 
 
 def test_terminal_shows_one_cause_of_several_tests_above_them() -> None:

@@ -172,3 +172,10 @@ def test_sigterm_ends_a_command_with_a_sentence():
     _, said = started.communicate()
     told = "Stopped. Finished work is kept; run the same command again to continue.\n"
     assert (started.returncode, said) == (143, told)
+
+
+def test_the_package_is_a_command_too() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "autograder", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "check" in told.stdout and "Usage: python -m autograder " in told.stdout

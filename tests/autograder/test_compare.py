@@ -101,6 +101,38 @@ def test_changed_submission_is_distinguished_from_a_changed_suite():
     assert not change.other_submission
 
 
+GONE = (
+    "The earlier part `first` passes now, so its follow-through is gone: "
+    "later tests count with the student's own code."
+)
+
+
+def in_part(part: str, outcome: str) -> Result:
+    points = 2.0 if outcome in ("passed", "followed") else 0.0
+    return Result(part, part, f"What {part} says.", outcome, points, 2.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reasons"),
+    [
+        (("failed", "followed"), ("passed", "failed"), [GONE]),
+        (("failed", "followed"), ("passed", "skipped"), [GONE]),
+        (("skipped", "followed"), ("passed", "timeout"), [GONE]),
+        (("failed", "followed"), ("passed", "passed"), []),
+        (("failed", "followed"), ("failed", "failed"), []),
+        (("failed", "failed"), ("passed", "failed"), []),
+        (("passed", "followed"), ("passed", "failed"), []),
+    ],
+)
+def test_a_part_that_passes_now_is_the_reason_of_marks_that_are_gone(before, after, reasons):
+    tests = [
+        [in_part(part, end) for part, end in zip(("first", "second"), ends, strict=True)]
+        for ends in (before, after)
+    ]
+    (change,) = compare([grade("ada", *tests[0])], [grade("ada", *tests[1])]).changes
+    assert change.reasons == change.as_record()["reasons"] == reasons
+
+
 @pytest.mark.parametrize(("seed", "other"), [(41, False), (42, True)])
 def test_different_seeds_are_reported(seed, other):
     found = compare([grade("ada", A)], [grade("ada", A, seed=seed)])

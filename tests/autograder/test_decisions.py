@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -143,6 +144,118 @@ def test_scores_after_a_decision_about_the_test_or_its_time(decided, entry, chan
     effective = decided(entry) if entry else decided()
     assert scores(effective) == {**UNCHANGED, **changed}
     assert effective.problems == []
+
+
+UNWRITTEN = "`add` is not written yet (line 3)."
+ABSENT = "There is no `add` in the submission."
+STOPPED = "There is no `add`: the file stopped in line 3 with ValueError."
+WAITS = "This waits until “It can small.” passes."
+
+
+@pytest.mark.parametrize(
+    ("small", "dropped", "gained"),
+    [
+        ("3 came back.", "4 came back.", 3),
+        ("3 came back.", WAITS, 3),
+        (None, "4 came back.", 3),
+        (None, STOPPED, 3),
+        (None, UNWRITTEN, 0),
+        (None, ABSENT, 0),
+        (UNWRITTEN, UNWRITTEN, 0),
+        (UNWRITTEN, WAITS, 0),
+        (ABSENT, WAITS, 0),
+    ],
+)
+def test_a_dropped_test_gives_nothing_to_code_that_is_not_written(
+    decided, command, course, folder, small, dropped, gained
+):
+    failed = {"any": dropped} | ({"small": small} if small else {})
+    grade = graded("ada", tuple(failed))
+    tests = [
+        replace(
+            t,
+            message=failed.get(t.name),
+            outcome="skipped" if failed.get(t.name) == WAITS else t.outcome,
+        )
+        for t in grade.tests
+    ]
+    write(folder, replace(grade, tests=tuple(tests)))
+    effective = decided(
+        "drop: any, counts: full, reason: Too strict.", "student: ada, accept_late: true, reason: R"
+    )
+    assert scores(effective)["ada"] == (grade.score + gained, 10)
+    assert effective.problems == []
+
+
+def test_decide_says_whose_scores_a_dropped_test_changes(command, course, folder):
+    told = command(
+        "decide",
+        "--grades",
+        str(folder),
+        "--drop",
+        "any",
+        "--counts",
+        "full",
+        "-r",
+        "Too strict.",
+        "-a",
+        NAME,
+    ).output
+    assert "ada, 01_adding: 7 of 10 points → 10 of 10 points" in told
+    assert "Scores that do not change: 3." in told
+    assert "cy" not in told
+
+
+@pytest.mark.parametrize("named", [{"AUTOGRADER_BY": "Grace"}, {}])
+def test_the_user_of_the_computer_decides_if_nobody_is_named(
+    command, course, folder, monkeypatch, named
+):
+    for name in ("AUTOGRADER_BY", "LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    assert (
+        command(
+            "decide", "ada", "--excuse", "-r", "Ill.", "-a", NAME, "--grades", str(folder)
+        ).exit_code
+        == 0
+    )
+    (entry,) = read_decisions(course)
+    assert entry.decision.by == named.get("AUTOGRADER_BY", getpass.getuser())
+
+
+OLD = (
+    "this was decided on {}, long before the first due date of the course, 2026-11-27; "
+    "it is of an earlier term, and does not count. Move the file away, or correct the dates."
+)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "drop: any, counts: full",
+        "drop: any, counts: out",
+        "student: ada, give: 1",
+        "student: ada, accept_late: true",
+        "student: ada, excuse: true",
+        "student: nobody, excuse: true",
+    ],
+)
+@pytest.mark.parametrize(
+    ("at", "is_old"), [("2025-12-01", True), ("2026-10-25", True), ("2026-11-01", False)]
+)
+def test_a_decision_of_an_earlier_term_is_named_and_does_not_count(
+    decided, course, folder, kind, at, is_old
+):
+    entry = f"- {{assignment: {NAME}, {kind}, reason: R, by: G, at: {at}}}\n"
+    decided()
+    (course.root / "decisions.yml").write_text(entry, "utf-8")
+    effective = what_counts(folder, course, Reading(folder / "grades.jsonl"))
+    (named,) = effective.problems if is_old or "nobody" in kind else ("",)
+    assert (named == f"decisions.yml, line 1: {OLD.format(at)}") is is_old
+    if is_old:
+        assert scores(effective) == UNCHANGED
+        assert not any(final.decisions for final in effective.finals.values())
 
 
 def test_points_are_given_back_before_lateness(decided):

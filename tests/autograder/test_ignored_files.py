@@ -14,7 +14,8 @@ TEMPLATE = ROOT / "autograder/authoring/templates/gitignore.txt"
 COMMAND = re.compile(r"^\s*(?:\$ )?autograder .*$", re.MULTILINE)
 OUTPUT = re.compile(r"(?:--output|-o|--times) ([\w./-]+\.(?:csv|html|zip|json|xml))\b")
 # names of files that the docs' commands read or write and that are no option's value
-OTHERS = ("gradebook.csv", "gradebook-filled.csv", "worksheet.csv", "worksheet-filled.csv", "roster.csv",
+OTHERS = ("satisfied.html", "gradebook.csv",
+          "gradebook-filled.csv", "worksheet.csv", "worksheet-filled.csv", "roster.csv",
           "repositories.csv", "canvas-download.zip", "moodle-feedback-03_masked_heads.zip")  # fmt: skip
 
 

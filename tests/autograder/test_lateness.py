@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -19,8 +21,9 @@ from autograder.cli import app
 from autograder.cli.tables import show_class
 from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.feedback.html import write_what_counts
 from autograder.gradebook import texts
-from autograder.gradebook.final_scores import what_counts
+from autograder.gradebook.final_scores import ClassList, Effective, what_counts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.gradebook.lateness import (
     Final,
@@ -169,6 +172,189 @@ def test_due_date_without_a_time_ends_with_the_day(tmp_path):
     )
     assert final(course, graded(), berlin("2026-11-27 23:59:59")).days == 0
     assert final(course, graded(), berlin("2026-11-28 00:00")).days == 1
+
+
+# ---------------------------------------------------------------------- late days
+
+ASSIGNMENTS = ("01_adding", "02_adding", "03_adding")
+DUES = (
+    "2026-03-14 12:00",
+    "2026-03-28 12:00",
+    "2026-04-11 12:00",
+)  # summer time begins on the 29th
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A course with three assignments, which stand in course.yml in another order than they are due."""
+    root = write_tiny_course(tmp_path_factory.mktemp("late") / "course")
+    head, _, entry = COURSE.partition("assignments:\n")
+    for name in ASSIGNMENTS[1:]:
+        shutil.copytree(root / "solutions" / NAME, root / "solutions" / name)
+    dated = {
+        name: entry.replace(f"name: {NAME}\n", f"name: {name}\n    due: {due}\n")
+        for name, due in zip(ASSIGNMENTS, DUES, strict=True)
+    }
+    text = f"{head}timezone: Europe/Berlin\nassignments:\n" + "".join(
+        dated[name] for name in reversed(ASSIGNMENTS)
+    )
+    (root / "course.yml").write_text(text, "utf-8")
+    return load_course(root)
+
+
+BUDGET = {"free_days": 5, "most_per_assignment": 2, "grace_minutes": 15}
+MORE_DAYS = [{"student": "ada", "assignment": "02_adding", "days": 2}]
+# the extension makes the first assignment the last one due
+LAST_DUE = [{"student": "ada", "assignment": "01_adding", "due": "2026-05-01 12:00"}]
+LATE_DAYS = {
+    "in time": (BUDGET, "ada", (NOW, NOW, NOW), {}, (8, 8, 8), (0, 0, 0), 5),
+    "within the grace time": (BUDGET, "ada", (QUARTER, NOW, NOW), {}, (8, 8, 8), (0, 0, 0), 5),
+    "a started day": (BUDGET, "ada", (QUARTER + SECOND, NOW, NOW), {}, (8, 8, 8), (1, 0, 0), 4),
+    "two, two and one": (BUDGET, "ada", (2 * DAY, 2 * DAY, DAY), {}, (8, 8, 8), (2, 2, 1), 0),
+    "the last has none left": (BUDGET, "ada", (2 * DAY, 2 * DAY, 2 * DAY), {}, (8, 8, 0), (2, 2, 0), 1),
+    "more than one assignment takes": (BUDGET, "ada", (3 * DAY, DAY, NOW), {}, (0, 8, 8), (0, 1, 0), 4),
+    "no most": ({"free_days": 5}, "ada", (4 * DAY, 2 * DAY, DAY), {}, (8, 0, 8), (4, 0, 1), 0),
+    "a percentage beyond": (
+        BUDGET | {"percent_a_day": 10}, "ada", (3 * DAY, 2 * DAY, 2 * DAY), {}, (7.2, 8, 7.2), (2, 2, 1), 0,
+    ),
+    "summer time begins": (
+        {"free_days": 5}, "ada", (NOW, 2 * DAY, NOW), {}, (8, 8, 8), (0, 2, 0), 3,
+    ),
+    "a second more than two days": (
+        {"free_days": 5}, "ada", (NOW, 2 * DAY + SECOND, NOW), {}, (8, 8, 8), (0, 3, 0), 2,
+    ),
+    "an extension comes first": (
+        BUDGET | {"extensions": MORE_DAYS}, "ada", (NOW, 3 * DAY, NOW), {}, (8, 8, 8), (0, 1, 0), 4,
+    ),
+    "an extension changes the order": (
+        BUDGET | {"free_days": 2, "extensions": LAST_DUE}, "ada", (49 * DAY, 2 * DAY, NOW), {}, (0, 8, 8), (0, 2, 0), 0,
+    ),
+    "an excuse costs none": (
+        BUDGET, "ada", (2 * DAY, 2 * DAY, 2 * DAY), {0: "excuse"}, (0, 8, 8), (0, 2, 2), 1,
+    ),
+    "accepted work costs none": (
+        BUDGET, "ada", (9 * DAY, 2 * DAY, 2 * DAY), {0: "accept_late"}, (8, 8, 8), (0, 2, 2), 1,
+    ),
+    "accepting gives the days back": (
+        BUDGET, "ada", (2 * DAY, 2 * DAY, 2 * DAY), {1: "accept_late"}, (8, 8, 8), (2, 0, 2), 1,
+    ),
+    "a group takes each member's": (BUDGET, "pair", (2 * DAY, 2 * DAY, DAY), {}, (8, 8, 8), (2, 2, 1), 0),
+    "an unknown time costs none": (BUDGET, "ada", (None, 2 * DAY, NOW), {}, (8, 8, 8), (0, 2, 0), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "after", "made", "scores", "taken", "left"),
+    LATE_DAYS.values(),
+    ids=LATE_DAYS,
+)
+def test_late_days_are_taken_in_the_order_of_due_dates(
+    three, tmp_path, policy, owner, after, made, scores, taken, left
+):
+    course = three.model_copy(update={"late": LatePolicy.model_validate(policy), "root": tmp_path})
+    submitted = tmp_path / "submitted"
+    submitted.mkdir()
+    known = [
+        Collected(owner, name, submitted_at=(berlin(due) + late).isoformat())
+        for name, due, late in zip(ASSIGNMENTS, DUES, after, strict=True)
+        if late is not None
+    ]
+    write_collected(submitted, known)
+    works = [
+        Submission(owner, name, (SourceFile("a.py", name),), path=submitted / owner / name)
+        for name in ASSIGNMENTS
+    ]
+    kept = texts.put(tmp_path / "grades", works)
+    keep_times(tmp_path / "grades", submitted, kept)
+    with Journal(tmp_path / "grades") as journal:
+        for work in kept:
+            grade = Grade(owner, work.submission.assignment, "graded", 8.0, 10.0)
+            journal.append(replace(grade, submission_sha256=work.digest))
+    entries = [
+        f"- {{assignment: {ASSIGNMENTS[number]}, student: ada, {kind}: true, reason: R, by: G, at: 2026-11-30}}\n"
+        for number, kind in made.items()
+    ]
+    (tmp_path / "decisions.yml").write_text("".join(entries), "utf-8")
+    members = ("ada", "ben") if owner == "pair" else ()
+    people = ClassList(groups={"pair": members} if members else {})
+    effective = what_counts(
+        tmp_path / "grades", course, Reading(tmp_path / "grades/grades.jsonl"), lambda _: people
+    )
+    for student in members or ("ada",):
+        finals = [effective.finals[student, name] for name in ASSIGNMENTS]
+        assert tuple(final.score for final in finals) == scores
+        assert tuple(final.free for final in finals) == taken
+        assert {(final.left, final.of) for final in finals} == {(left, policy["free_days"])}
+
+
+@pytest.mark.parametrize(
+    ("late", "sentence"),
+    [
+        (
+            "{grace_minutes: 5}",
+            "must say what a late day costs: `percent_a_day`, `free_days` or both.",
+        ),
+        (
+            "{percent_a_day: 5, most_per_assignment: 2}",
+            "it must say how many `free_days` there are.",
+        ),
+        ("{free_days: 0}", "must be greater than 0"),
+        ("{free_days: 1.5}", "must be a whole number"),
+    ],
+)
+def test_late_days_that_cannot_be_are_reported(tmp_path, late, sentence):
+    with pytest.raises(CourseError) as caught:
+        write_course(tmp_path, re.sub(r"late: .*", f"late: {late}", POLICY))
+    assert sentence in str(caught.value)
+
+
+def test_the_best_attempt_is_that_after_the_late_days(three):
+    """Of two equal attempts, the one without late days counts; one for which no day is left is none."""
+    late = LatePolicy(free_days=2)
+    course = three.model_copy(update={"late": late, "attempts": "best"})
+    first, second, _ = ASSIGNMENTS
+    grades, times = [], {}
+    for name, due, text, score, after in (
+        (first, DUES[0], "early", 8.0, NOW),
+        (first, DUES[0], "equal", 8.0, DAY),
+        (second, DUES[1], "good", 9.0, 2 * DAY - timedelta(hours=2)),
+        (second, DUES[1], "better", 10.0, 5 * DAY),
+    ):
+        grades.append(replace(graded(score=score, text=text), assignment=name))
+        times[grades[-1].attempt] = berlin(due).astimezone(timezone.utc) + after
+    assert [grade.submission_sha256 for grade in counting(course, grades, times)] == [
+        "early",
+        "good",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("days", "free", "minus", "sentence"),
+    [
+        (0, 0, 0.0, "3 of 5 late days left"),
+        (2, 2, 0.0, "8 points, two days late; 2 late days taken, 3 of 5 late days left"),
+        (
+            3,
+            1,
+            1.6,
+            "8 points, minus 1.6 for three days late; 1 late day taken, 3 of 5 late days left",
+        ),
+        (7, 0, 8.0, "8 points, minus 8 for seven days late; 3 of 5 late days left"),
+    ],
+)
+def test_pages_and_tables_say_how_many_late_days_are_left(
+    course, tmp_path, days, free, minus, sentence
+):
+    count = Final(8.0, minus, days, free, left=3, of=5)
+    assert count.sentence == sentence
+    effective = Effective([graded()], {graded().key: count}, [], ClassList())
+    write_what_counts(tmp_path / "pages", course, effective)
+    page = (tmp_path / "pages" / "feedback" / "ada" / f"{NAME}.html").read_text("utf-8")
+    assert f"{sentence}." in page
+    (row,) = rows_of(tmp_path / "pages" / "grades.csv")
+    assert (row["late_days_taken"], row["late_days_left"]) == (f"{free}", "3")
 
 
 # ---------------------------------------------------------------------- extensions

@@ -19,6 +19,7 @@ from autograder.cli import app
 from autograder.course.config import Course, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import load_mistakes
+from autograder.source.python_versions import for_students
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned
 
@@ -117,6 +118,7 @@ def test_readme_has_installation_and_commands_for_students(root, wheel, tmp_path
     assert release(root, wheel, tmp_path / "out").exit_code == 0
     readme = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert readme.startswith("# A tiny course\n")
+    assert f"You need {for_students()}, as the grader has." in readme
     assert "python kit/install.py -r requirements.txt -c constraints.txt" in readme
     assert f"autograder check assignments/{NAME}" in readme
     assert f"| `assignments/{NAME}` | Adding | 10 | 10 | 2026-11-27 23:59 |" in readme

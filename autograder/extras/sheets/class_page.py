@@ -11,7 +11,6 @@ from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake, mistakes_by_id
 from autograder.extras.sheets.own_code import function_of
 from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
-from autograder.feedback.causes import is_unwritten
 from autograder.feedback.pictures import Picture, pictures_of
 from autograder.feedback.statistics import Cluster, mistake_counts, unnamed_failures
 from autograder.feedback.titles import in_words, parts_in_order
@@ -155,13 +154,13 @@ def _tests_with(grade: Grade, mistake: str) -> list[TestResult]:
 
 
 def _cluster(cluster: Cluster, part: str) -> ClusterRow:
-    failed = [test for test in cluster.tests if not is_unwritten(test)]
+    failed = [test for test in cluster.tests if not test.is_unwritten]
     first = failed[0]
     return ClusterRow(part, cluster.students, _sentence(first))
 
 
 def _all_unwritten(cluster: Cluster) -> bool:
-    return all(is_unwritten(test) for test in cluster.tests)
+    return all(test.is_unwritten for test in cluster.tests)
 
 
 def _visits(grades: Sequence[Grade]) -> list[Visit]:
@@ -190,7 +189,7 @@ def _visits(grades: Sequence[Grade]) -> list[Visit]:
 
 def _where_it_stopped(grade: Grade) -> str:
     first = next((test for test in grade.tests if not test.is_right), None)
-    if first is None or is_unwritten(first):
+    if first is None or first.is_unwritten:
         return "not begun yet"
     return f"no test passes yet. The first one says: {_sentence(first)}"
 
@@ -205,6 +204,6 @@ def _unexplained(grade: Grade) -> float:
     unexplained = (
         test
         for test in grade.tests
-        if test.fails and not test.mistake and not test.hint and not is_unwritten(test)
+        if test.fails and not test.mistake and not test.hint and not test.is_unwritten
     )
     return round(sum(test.lost for test in unexplained), 2)

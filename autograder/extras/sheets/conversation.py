@@ -22,7 +22,7 @@ from autograder.extras.sheets.questions import (
     notes_of,
 )
 from autograder.extras.sheets.what_if import AskedWhatIf, Trials, first_that_fits
-from autograder.feedback.causes import causes_of, is_unwritten
+from autograder.feedback.causes import causes_of
 from autograder.gradebook import texts
 from autograder.records import Grade, RefusedError, TestResult
 from autograder.runs.pool import this_grader
@@ -213,7 +213,7 @@ class _Writer:
     def _about_the_gap(self, lost: Sequence[TestResult]) -> tuple[Asked, str]:
         """Return the first question about work that lost points, and the function it is about."""
         first = lost[0]
-        if is_unwritten(first):
+        if first.is_unwritten:
             is_class = ".__init__`" in first.sentence
             question = UNWRITTEN_CLASS if is_class else UNWRITTEN_FUNCTION
             answer = "Any beginning is a good one here. Find out where the student got stuck."

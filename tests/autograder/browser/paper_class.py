@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import random
 from pathlib import Path
 
 import yaml
 
 from autograder.course.config import Assignment, Course
+from autograder.grading.prepared import collect_suites
 from autograder.records import Grade, Outcome
 from autograder.records import TestResult as Result
 
@@ -27,13 +28,11 @@ def paper_class(course: Course, students: int, seed: int = 1) -> list[Grade]:
 
 def results_of(course: Course, assignment: Assignment) -> list[Result]:
     """Return the results of a suite with all tests passed."""
-    files = (course.visible_test_file(assignment), course.hidden_test_file(assignment))
-    functions = [node for file in files for node in ast.parse(file.read_text("utf-8")).body]
-    return [
-        _test(node)
-        for node in functions
-        if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_"
-    ]
+    with contextlib.closing(collect_suites(course, [assignment])) as session:
+        return [
+            Result(test.name, test.part, test.title, "passed", test.points, test.points)
+            for test in session.tests()
+        ]
 
 
 def mistakes_of(course: Course, assignment: Assignment) -> list[dict[str, str]]:
@@ -43,18 +42,6 @@ def mistakes_of(course: Course, assignment: Assignment) -> list[dict[str, str]]:
 def failing(test: Result, mistake: dict[str, str] | None, outcome: Outcome = "failed") -> Result:
     named = {"hint": mistake["hint"], "mistake": mistake["id"]} if mistake else {}
     return Result(test.name, test.part, test.title, outcome, 0.0, test.max_score, MESSAGE, **named)
-
-
-def _test(node: ast.FunctionDef) -> Result:
-    marks = {
-        call.func.attr: ast.literal_eval(call.args[0])
-        for call in node.decorator_list
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in ("part", "points")
-    }
-    title = " ".join((ast.get_docstring(node) or node.name).split())
-    return Result(node.name, marks["part"], title, "passed", marks["points"], marks["points"])
 
 
 def _grade(

@@ -10,6 +10,7 @@ import base64
 import csv
 import io
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,12 +30,13 @@ from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from autograder.course.config import Course, load_course
-from autograder.extras.similar.similar import Similar
+from autograder.extras.similar.similar import CourseAnswer, Similar
 from autograder.extras.similar.similarity import Pair, Passage
 from autograder.extras.similar.similarity_page import write_alike
 from autograder.extras.similar.tokens import Stub, own_code
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
-from autograder.records import Grade
+from autograder.gradebook import texts
+from autograder.records import Grade, SourceFile, Submission
 from tests.autograder.browser.paper_class import failing, here, mistakes_of, paper_class, results_of
 from tests.autograder.pages import write_all
 
@@ -108,7 +110,10 @@ def site(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the pages of a class of twelve with refused and flagged submissions and pictures."""
     folder = tmp_path_factory.mktemp("site")
     problem = "masked_heads.py is not UTF-8 text (byte 6); save it as UTF-8."
-    grades = [ada(course), *paper_class(course, 12)]
+    code = SourceFile("masked_heads.py", course.read_solution(course.assignment(NAME)))
+    (kept,) = texts.put(folder, [Submission("ada", NAME, (code,))])
+    adas = replace(ada(course), submission_sha256=kept.digest)
+    grades = [adas, *paper_class(course, 12)]
     grades += [Grade("zoë <b>", NAME, "refused", 0.0, 15.0, problem=problem)]
     flag = "Line 3 looks names up while it runs (`getattr`): forbidden ones could hide there."
     grades += [replace(ada(course), student="bo", flags=(flag,), submission_sha256="b")]
@@ -134,7 +139,9 @@ def two_alike() -> Similar:
         for name in ("ada", "bo")
     }
     pair = Pair("ada", "bo", 0.9, 0.8, ("listener", "speaker"), (Passage((1, 2), (1, 2), 30),))
-    return Similar(pairs=[pair], codes=codes)
+    words = ("torch.nn.functional.scaled_dot_product_attention", "listener")
+    answer = CourseAnswer("ada", "the solution", 0.97, words, 40)
+    return Similar(pairs=[pair], codes=codes, course_answers=[answer])
 
 
 PAGES = {
@@ -173,7 +180,7 @@ def grave(page: Page) -> list[str]:
     return [
         f"{entry['id']}: {entry['help']} ({node['html'][:200]})"
         for entry in found
-        if entry["impact"] in ("serious", "critical")
+        if entry["impact"] in ("moderate", "serious", "critical")
         for node in entry["nodes"]
     ]
 
@@ -194,6 +201,30 @@ def test_pages_have_no_accessibility_violations(
         )
         page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         assert grave(page) == []
+
+
+def test_a_page_begins_with_a_link_to_its_content(browser: Browser, site: Path) -> None:
+    for name in PAGES.values():
+        with opened(browser, address(site, name)) as page:
+            page.keyboard.press("Tab")
+            target = page.evaluate("document.activeElement.getAttribute('href')")
+            assert target.startswith("#")
+            assert page.locator(target).count() == 1
+
+
+def test_an_assignment_of_a_student_is_two_printed_pages(browser: Browser, site: Path) -> None:
+    with opened(browser, address(site, PAGES["student"])) as page:
+        assignments = page.locator("section[aria-labelledby^=work]").count()
+        printed = re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))
+        assert 0 < len(printed) <= 2 * assignments
+
+
+def test_report_begins_with_the_class(browser: Browser, site: Path) -> None:
+    with opened(browser, address(site, PAGES["report"])) as page:
+        ids = page.evaluate("[...document.querySelectorAll('main > section')].map(one => one.id)")
+        named = page.evaluate("[...document.querySelectorAll('nav a')].map(one => one.hash)")
+        assert ids[:4] == ["summary", "distributions", "help", "refused"]
+        assert named == [f"#{name}" for name in ids]
 
 
 def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
@@ -240,7 +271,12 @@ def test_every_table_can_be_downloaded(browser: Browser, site: Path, tmp_path: P
         file = tmp_path / downloading.value.suggested_filename
         downloading.value.save_as(file)
     rows = list(csv.reader(file.read_text("utf-8-sig").splitlines()))
-    assert (file.name, rows[0][:2], len(rows)) == ("everyone.csv", ["Student", "Total of 235"], 16)
+    total = sum(assignment.points for assignment in load_course(here()).assignments)
+    assert (file.name, rows[0][:2], len(rows)) == (
+        "everyone.csv",
+        ["Student", f"Total of {total:g}"],
+        16,
+    )
     assert [row[0] for row in rows if row[0].startswith("ada")] == ["ada"]
 
 

@@ -10,7 +10,7 @@ from autograder.extras.lms.exports import ExportRequest
 from autograder.gradebook.final_scores import final_of
 from autograder.gradebook.lateness import GradeKey, rescored
 from autograder.nbgrader.decided_points import by_part, part_score
-from autograder.records import Grade
+from autograder.records import Grade, total
 from autograder.text.names import safe_name, shown
 from autograder.text.wording import counted, listed
 
@@ -31,9 +31,8 @@ class HandGrading:
 
     def added_to(self, grade: Grade) -> Grade:
         """Return the grade with these points."""
-        return replace(
-            grade, score=grade.score + sum(counts - given for given, counts in self.points.values())
-        )
+        gained = [counts - given for given, counts in self.points.values()]
+        return replace(grade, score=total([grade.score, *gained]))
 
 
 def with_hand_grading(request: ExportRequest) -> ExportRequest:

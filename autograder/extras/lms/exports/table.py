@@ -41,6 +41,11 @@ class _Table:
             key for key, final in request.finals.items() if final.excused and key[1] in names
         }
         self._comments = _comments(request, names)
+        self._late_days = {
+            student: f"{final.left}"
+            for (student, _), final in request.finals.items()
+            if final.left is not None
+        }
         self._answers = {
             assignment.name: _answers(request, assignment) for assignment in request.assignments
         }
@@ -62,6 +67,7 @@ class _Table:
             titles.append(name)
             titles += [f"{name}: {answer.name}" for answer in answers]
         titles.append("total")
+        titles += ["late days left"] if self._late_days else []
         return [*titles, "comments"] if self._comments else titles
 
     def _points_possible(self) -> list[str]:
@@ -86,6 +92,7 @@ class _Table:
             points_of_answers = self._request.answers.get(key, {})
             cells += [_cell(points_of_answers, answer.name) for answer in answers]
         cells.append(number(total))
+        cells += [self._late_days.get(student, "")] if self._late_days else []
         return [*cells, harmless(self._comments.get(student, ""))] if self._comments else cells
 
     def _score(self, key: GradeKey) -> float | None:
