@@ -280,7 +280,9 @@ def test_a_generator_comes_back_advanced(student, dice, draw):
     assert draw(ours) == draw(theirs)
 
 
-@pytest.mark.parametrize("function", [str.upper, int, len, np.mean], ids=["upper", "int", "len", "mean"])
+@pytest.mark.parametrize(
+    "function", [str.upper, int, len, np.mean], ids=["upper", "int", "len", "mean"]
+)
 def test_functions_of_libraries_can_be_handed_over(student, function):
     assert student.applied(function, "12") == function("12") if function is not np.mean else True
 
