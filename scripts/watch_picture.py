@@ -37,11 +37,13 @@ SHOWN = b"q quit"  # the end of each result
 PATIENCE = 300.0  # seconds to wait for a screen
 
 
-def main() -> None:
-    """Run `watch`, and write both pictures."""
+def main(folder: Path = IMAGES) -> None:
+    """Run `watch`, and write both pictures into a folder."""
     screens = list(recorded())
-    (IMAGES / "watch.svg").write_text(moving(screens), "utf-8")
-    (IMAGES / "watch-still.svg").write_text(still(screens[-1]), "utf-8")
+    pictures = {"watch.svg": moving(screens), "watch-still.svg": still(screens[-1])}
+    for name, picture in pictures.items():
+        (folder / name).write_text(picture, "utf-8")
+        print(folder / name)
 
 
 def recorded() -> Iterator[str]:
@@ -160,4 +162,4 @@ def hexadecimal(colour: tuple[int, int, int]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(Path, sys.argv[1:]))

@@ -192,7 +192,8 @@ def test_grading_reads_the_text(grader, solution, capfd):
     assert [test.outcome for test in wrong.tests] == ["failed", "failed", "passed"]
     assert {test.mistake for test in wrong.tests[:2]} == {"doubles"}
     assert (
-        wrong.tests[0].message == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+        wrong.tests[0].message
+        == "The printed text differs first in line 2: '3 6\\n' came back, '3 9\\n' was expected."
     )
     in_one_row = graded(grader, solution.replace("number**2)", 'number**2, end=" ")'))
     assert {test.mistake for test in in_one_row.tests[:2]} == {"in_one_row"}
@@ -216,7 +217,7 @@ def test_a_student_sees_the_same(course, solution, capfd):
         report = check_target(released)
         assert (
             report.findings[0].result.message
-            == "The printed text is '2 4\\n3 6\\n'; '2 4\\n3 9\\n' was expected."
+            == "The printed text differs first in line 2: '3 6\\n' came back, '3 9\\n' was expected."
         )
         assert report.findings[0].result.mistake == "doubles"
     finally:

@@ -41,6 +41,7 @@ SCRIPTS = {
     "questions_for_conversations": "",
     "second_order": "--pairs=1",
     "time_left": "",
+    "watch_picture": "{tmp}",
 }
 # those that a check runs from end to end, with the file that starts them
 STARTED_BY = {

@@ -7,6 +7,7 @@ Not supported: second derivatives, hooks, `isinstance` with the student's classe
 """
 
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -103,7 +104,7 @@ class RemoteObject:
                 replace(error.remote, type="TypeError", bases=("TypeError",))
             ) from None
         with malformed("a length"):
-            if type(length) is not int or length < 0:
+            if type(length) is not int or not 0 <= length <= sys.maxsize:
                 raise ValueError("a length is a number of things")
             return length
 
