@@ -80,7 +80,7 @@ _ABOUT_FORM = re.compile(
     r"""\b(?:has|have)\ shape\ \( | ,\ which\ has\ no\ shape;
     | \b(?:has|have)\ the\ number\ type\b
     | \b(?:holds|hold)\ (?:floating-point|whole|complex|True)\b
-    | ;\ (?:an?\ \w+(?:\ of\ [^;]*|\ with\ [^;]*)?|True\ or\ False)\ was\ expected\.$""",
+    | ;\ (?:an?\ \w+(?:\ of\ [^;]*|\ with\ [^;]*|\ or\ an\ array)?|True\ or\ False)\ was\ expected\.$""",
     re.VERBOSE,
 )
 

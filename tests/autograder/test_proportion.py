@@ -14,6 +14,7 @@ from tests.autograder.tiny_course import write_tiny_course
 VALUES = "The output differs first at row 0: 1 came back, 2 was expected."
 SHAPE = "The loss has shape (3,); () was expected."
 TYPE = "The loss is 0.5; a tensor was expected."
+EITHER = "The loss is None; a tensor or an array was expected."
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,13 @@ def test_each_weight_has_its_limit(
 @pytest.mark.parametrize("weight", ["idea", "central"])
 @pytest.mark.parametrize(
     ("failures", "fair"),
-    [([SHAPE], False), ([TYPE, SHAPE], False), ([SHAPE, VALUES], True), ([], True)],
+    [
+        ([SHAPE], False),
+        ([TYPE, SHAPE], False),
+        ([EITHER], False),
+        ([SHAPE, VALUES], True),
+        ([], True),
+    ],
 )
 def test_an_idea_fails_by_its_values(weight: str, failures: list[str], fair: bool) -> None:
     problems = list(out_of_proportion("cut", weight, Cost(6.0, 20.0, 6.0, 6.0, "loss", failures)))
