@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from autograder.bridge.inside.callables import CallBack
-from autograder.bridge.shared.generators import catch_up, is_generator
+from autograder.bridge.shared.generators import is_generator, take_state
 
 
 class Names(dict[str, Any]):
@@ -47,7 +47,7 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
             for generator, advanced in zip(
                 filter(is_generator, (*args, *kwargs.values())), generators
             ):
-                catch_up(generator, advanced)
+                take_state(generator, advanced)
             return value
 
     members = {"__init__": make, "__module__": server.module.__name__}

@@ -19,7 +19,7 @@ from autograder.bridge.shared import claims
 from autograder.bridge.shared.calls import Call, CallReply, claimed_tensor
 from autograder.bridge.shared.containers import containers, leaves, mapped
 from autograder.bridge.shared.errors import StudentError
-from autograder.bridge.shared.generators import catch_up, is_generator
+from autograder.bridge.shared.generators import is_generator, take_state
 from autograder.bridge.shared.module_state import ModuleState
 from autograder.bridge.shared.wire import Handle
 
@@ -92,7 +92,7 @@ def call(
         for number, change in reply.modules:
             participants[number].take_over(change)
         for generator, advanced in zip(generators, reply.generators):
-            catch_up(generator, advanced)
+            take_state(generator, advanced)
         _refill(connection, reply, containers((args, kwargs)))
         sources: list[Any] = [inputs[i] for i in wanted]
         for module in participants.values():

@@ -16,7 +16,7 @@ def is_generator(value: Any) -> bool:
     return type(value) is random.Random
 
 
-def catch_up(generator: Any, advanced: Any) -> None:
+def take_state(generator: Any, advanced: Any) -> None:
     """Bring a generator to the state of another one of its kind; raises TypeError if it is of another kind."""
     if type(generator) is not type(advanced):
         raise TypeError("a generator of the same kind was expected")
