@@ -52,7 +52,7 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
     "autograder decide ada --assignment 03_masked_heads --part conversation": (
         "needs `conversation` in course.yml; test_decisions"
     ),
-    "autograder decide --drop test_mask_of_any_length": "names a test as an example; test_decisions",
+    "autograder decide --drop test_mask_of_three_words": "names a test as an example; test_decisions",
     "autograder audit": LONG,
     "python tests/assignments/chance.py": LONG,
     "python -m benchmarks": LONG,
