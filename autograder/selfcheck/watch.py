@@ -17,7 +17,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from autograder.records import RefusedError
-from autograder.selfcheck.answers import Card, unlocked
+from autograder.selfcheck.answers import unlocked
 from autograder.selfcheck.catch.told import catch_with_file, summary
 from autograder.selfcheck.check import CheckReport, check_work
 from autograder.selfcheck.drawing import draw_all
@@ -71,8 +71,7 @@ class Watch:
         self._problem = ""
         self._seen: Stamp = ()
         self._checked = ""
-        self._card: Card | None = None  # whose answer is not shown yet
-        self._asked: list[Card] = []
+        self._turns = 0  # a question is one, and its answer the next one
 
     def step(self) -> bool:
         """Check the file if it was saved, and handle one key; return False to stop."""
@@ -91,7 +90,7 @@ class Watch:
             if not isinstance(self._target, Path) or self._target.is_dir():
                 # the notebook, or else the script, can be the fuller one now
                 self.work = find_work(self._target)
-            self._report = run_in_child(lambda: check_work(self.work), self.seconds, self._changed)
+            self._report = self._in_child(lambda: check_work(self.work))
             self._problem = ""
         except GivenUp:
             return
@@ -130,19 +129,16 @@ class Watch:
         return drawings_screen(self._in_child(lambda: draw_all(self.work)))
 
     def _question(self, report: CheckReport) -> RenderableType:
-        """Show the answer to the question that was asked, or else the next question."""
-        if self._card is not None:
-            answered = self._card
-            self._card = None
-            return Group(question_screen(answered), answer_screen(answered), _dim(NEXT_QUESTION))
+        """Show the next question, or the answer to the one that was asked."""
         cards = unlocked(self.work, report)
         if not cards:
             return no_answers_screen()
-        if all(card in self._asked for card in cards):
-            self._asked = []
-        self._card = next(card for card in cards if card not in self._asked)
-        self._asked.append(self._card)
-        return Group(question_screen(self._card), _dim(THE_ANSWER))
+        number, is_answer = divmod(self._turns, 2)
+        self._turns += 1
+        card = cards[number % len(cards)]
+        if is_answer:
+            return Group(question_screen(card), answer_screen(card), _dim(NEXT_QUESTION))
+        return Group(question_screen(card), _dim(THE_ANSWER))
 
     def _caught(self, report: CheckReport) -> RenderableType:
         self._say("Catching …")

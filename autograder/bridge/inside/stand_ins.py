@@ -12,7 +12,7 @@ from typing import Any
 from torch import nn
 
 from autograder.bridge.inside.callables import CallBack
-from autograder.bridge.shared.generators import is_generator, take_state
+from autograder.bridge.shared.generators import take_states
 
 
 class Names(dict[str, Any]):
@@ -44,10 +44,7 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         with server.entries.active(False):
             value, generators = _ask(server, "call", name, args, kwargs)
-            for generator, advanced in zip(
-                filter(is_generator, (*args, *kwargs.values())), generators
-            ):
-                take_state(generator, advanced)
+            take_states((*args, *kwargs.values()), generators)
             return value
 
     members = {"__init__": make, "__module__": server.module.__name__}

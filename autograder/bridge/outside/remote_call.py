@@ -19,7 +19,7 @@ from autograder.bridge.shared import claims
 from autograder.bridge.shared.calls import Call, CallReply, claimed_tensor
 from autograder.bridge.shared.containers import containers, leaves, mapped
 from autograder.bridge.shared.errors import StudentError
-from autograder.bridge.shared.generators import is_generator, take_state
+from autograder.bridge.shared.generators import take_states
 from autograder.bridge.shared.module_state import ModuleState
 from autograder.bridge.shared.wire import Handle
 
@@ -74,7 +74,6 @@ def call(
     involved = [*modules, *[part._module() for part in parts]]
     participants = {module._handle.number: module for module in involved}
     inputs = [leaf for leaf in arguments if isinstance(leaf, Tensor | np.ndarray)]
-    generators = [*filter(is_generator, arguments)]
     grad = torch.is_grad_enabled()
     wanted = [
         i
@@ -91,8 +90,7 @@ def call(
         _change_inputs(reply, inputs)
         for number, change in reply.modules:
             participants[number].take_over(change)
-        for generator, advanced in zip(generators, reply.generators):
-            take_state(generator, advanced)
+        take_states(arguments, reply.generators)
         _refill(connection, reply, containers((args, kwargs)))
         sources: list[Any] = [inputs[i] for i in wanted]
         for module in participants.values():

@@ -1,6 +1,7 @@
 """Random generators that a test hands over: their state travels, and the test's own one catches up after the call."""
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,13 @@ def is_generator(value: Any) -> bool:
     return type(value) is random.Random
 
 
-def take_state(generator: Any, advanced: Any) -> None:
-    """Bring a generator to the state of another one of its kind; raises TypeError if it is of another kind."""
+def take_states(values: Iterable[Any], advanced: Iterable[Any]) -> None:
+    """Bring the generators among the values to the states of others; raises TypeError for one of another kind."""
+    for generator, other in zip(filter(is_generator, values), advanced):
+        _take_state(generator, other)
+
+
+def _take_state(generator: Any, advanced: Any) -> None:
     if type(generator) is not type(advanced):
         raise TypeError("a generator of the same kind was expected")
     if isinstance(generator, torch.Generator):
