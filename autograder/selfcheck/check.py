@@ -16,19 +16,18 @@ from typing import Any
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.inside.surroundings import Output, nobody_there
-from autograder.bridge.outside.local import LocalStudent, from_file
+from autograder.bridge.outside.local import Loaded, from_file
 from autograder.bridge.outside.loopback import LoopbackConnection, called_name
 from autograder.bridge.outside.remote import RemoteStudent
-from autograder.bridge.outside.subject import RemoteSubject, Subject
+from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.shared.errors import (
     BELOW_MAIN,
-    LOADING_STOPPED,
     MissingNameError,
     RemoteException,
+    StudentRaisedError,
     cause_of_missing,
     describe_error,
     missing_name,
-    told_exception,
 )
 from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
@@ -44,7 +43,6 @@ from autograder.selfcheck.locked_hints import (
 )
 from autograder.selfcheck.workspace import (
     CodeLocation,
-    Loaded,
     Text,
     Work,
     find_work,
@@ -53,8 +51,8 @@ from autograder.selfcheck.workspace import (
     read,
 )
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
-from autograder.source.text import cells
-from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test
+from autograder.source.text import cells, is_in_cells
+from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of
 from autograder.walls.outside.alarm import TestAlarm, alarm
 
 SECONDS = 20.0
@@ -182,7 +180,7 @@ def check_work(work: Work) -> CheckReport:
         )
     if not findings:
         raise RefusedError(f"{work.test_file.name} holds no test: {_UNPACK}.")
-    failures = tuple(map(told_exception, loaded.errors))
+    failures = loaded.failures
     problem, place = _stopped(failures, file)
     failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
@@ -229,7 +227,7 @@ def check_student(
 
 
 class OwnServer(Server):
-    """A server for a student's module in this process, which Ctrl-C and the alarm can interrupt."""
+    """A server for a trusted module in this process, which Ctrl-C and the alarm can interrupt."""
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         if isinstance(error, (KeyboardInterrupt, TestAlarm)):
@@ -264,28 +262,19 @@ class PatientOnce(LoopbackConnection):
 
 
 class AtHome(Examinee):
-    """A student's module in this process, behind the same protocol as in grading, for equal results.
+    """A student's module in this process, behind the same protocol as in grading, for equal results."""
 
-    A failing test runs once more without the protocol, for the frames of a plain traceback.
-    """
-
-    def __init__(self, module: ModuleType, file: SourceFile | None = None) -> None:
-        connection = PatientOnce(OwnServer(module))
+    def __init__(self, module: ModuleType, own: Own, file: SourceFile | None = None) -> None:
+        connection = PatientOnce(OwnServer(module, own))
         subject = RemoteSubject(connection, RemoteStudent(connection), None, file)
         super().__init__(subject, time_limit)
-        self._plain = Subject(LocalStudent(module))
-        self.printed: dict[str, str] = {}  # in a test that failed
-
-    def is_repeated(self, ending: Ending) -> bool:
-        return ending.failed and not isinstance(ending.error, TestAlarm)
+        self.printed: dict[str, str] = {}
 
     def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
-        if first is None:
-            return super().attempt(test, run, None)
         printed = Output()
-        error = run(test, self._plain, time_limit, printed)
+        error = run(test, self.subject, time_limit, printed)
         self.printed[test.name] = clean(printed.getvalue(), PRINTED)
-        return replace(first, error=error or first.error)
+        return ending_of(test, error, self.subject)
 
 
 class _Examination:
@@ -297,7 +286,7 @@ class _Examination:
         self._test_file = test_file
         self._module = module
         self._own = own
-        self._examinee = AtHome(module, file)
+        self._examinee = AtHome(module, own, file)
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()
@@ -330,17 +319,19 @@ class _Examination:
         )
         result = ending.result(failure)
         message = failure.message.replace(" in the submission.", " in your file.")
-        place = (
-            None
-            if isinstance(error, MissingNameError)
-            else place_of_frame(describe_error(error, self._own))
-        )
+        place = None if isinstance(error, MissingNameError) else place_of_frame(self._told(error))
         return Finding(
             replace(result, message=message),
             details,
             place and self._text.named(place),
             printed=self._examinee.printed.get(test.name, ""),
         )
+
+    def _told(self, error: BaseException) -> RemoteException:
+        """Return an error with the frames of the student's code."""
+        if isinstance(error, StudentRaisedError):
+            return error.remote
+        return describe_error(error, self._own)
 
     def _blame_package(self, error: BaseException) -> str:
         """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
@@ -434,8 +425,8 @@ def suite_of(test_file: Path) -> contextlib.closing[SuiteSession]:
 
 def failures(session: SuiteSession, module: ModuleType) -> list[Test]:
     """Return the visible tests that a module fails, without skipped ones."""
-    examinee = Examinee(AtHome(module).subject, time_limit)
-    return [ending.test for ending in session.examine(examinee, SEED) if ending.failed]
+    endings = session.examine(AtHome(module, is_in_cells), SEED)
+    return [ending.test for ending in endings if ending.failed]
 
 
 def place_of_frame(exception: RemoteException) -> CodeLocation | None:
@@ -513,7 +504,7 @@ def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:
 
 def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:
     """Yield a sentence about each thing that can be different where the file is graded."""
-    was_stopped = any(error["type"] == LOADING_STOPPED for error in loaded.errors)
+    was_stopped = any(failure.took_too_long for failure in loaded.failures)
     if loaded.seconds > SLOW_LOADING and not was_stopped:
         seconds = f"{loaded.seconds:.0f} s"
         yield f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}"

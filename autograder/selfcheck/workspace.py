@@ -3,14 +3,11 @@
 import ast
 import json
 import re
-import sys
-import time
-import types
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from autograder.course.definitions import Definition, definitions
 from autograder.course.markers import UNWRITTEN
@@ -24,6 +21,9 @@ from autograder.submissions.entries import is_given, is_source, is_work, label
 from autograder.submissions.files import SOURCES, DiskFolder
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import LISTED, joined
+
+if TYPE_CHECKING:
+    from autograder.bridge.outside.local import Loaded
 
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
 FOLDERS_UP = 2  # from an assignment's folder to the course's
@@ -59,8 +59,15 @@ class Work:
 
     def load(self, seconds: float | None = None) -> "Loaded":
         """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
+        from autograder.bridge.outside.local import load  # PyTorch, which `--help` has no need of
+
         self.require_clear()
-        return run_text(read(self.file), label_of(self.file), seconds)
+        name = label_of(self.file)
+        try:
+            return load(read(self.file), name, seconds=seconds)
+        except ValueError:
+            sentence = f"{name} is not a notebook that can be read. Is it saved completely?"
+            raise RefusedError(sentence) from None
 
     @property
     def stem(self) -> str:
@@ -307,49 +314,9 @@ def read(file: Path) -> str:
         raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A module as far as it ran, the errors of its statements, and the processor time that it took.
-
-    `absent` are the modules that it imports and that are not there, each with the line and the name
-    of its cell.
-    """
-
-    module: types.ModuleType
-    errors: tuple[dict[str, Any], ...] = field(default=())
-    absent: tuple[tuple[str, int, str], ...] = ()
-    seconds: float = 0.0
-
-
 def label_of(file: Path) -> str:
     """Return the name under which a file's code runs; characters that tracebacks cannot show are replaced."""
     return re.sub(r"[^\w.-]", "_", file.name)
-
-
-def run_text(text: str, filename: str, seconds: float | None = None) -> Loaded:
-    """Run a file as the grader does: a notebook's `check(...)` cells do nothing, a statement that fails stops itself.
-
-    With `seconds` of processor time, a file that takes longer is stopped there.
-    """
-    from autograder.bridge.inside.server import Server
-
-    server = Server(types.ModuleType(Path(filename).stem))
-    notebook = sys.modules.get("autograder.notebook")
-    begun = time.process_time()
-    try:
-        loaded = server.load(text, filename, limit=seconds)
-    except ValueError:
-        raise RefusedError(
-            f"{filename} is not a notebook that can be read. Is it saved completely?"
-        ) from None
-    finally:
-        sys.modules.pop("autograder.notebook", None)
-        if notebook is not None:
-            sys.modules["autograder.notebook"] = notebook
-    if any(error["type"] == "KeyboardInterrupt" for error in loaded["errors"]):
-        raise KeyboardInterrupt
-    absent = tuple((name, line, piece) for name, line, piece in loaded["absent"])
-    return Loaded(server.module, tuple(loaded["errors"]), absent, time.process_time() - begun)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ NEAR = 20  # lines above and below one that raised
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
-def is_students(filename: str) -> bool:
-    """Whether a traceback's file name is one of those from `cells`."""
-    return bool(_LOCATED.match(filename))
+def is_in_cells(step: types.FrameType) -> bool:
+    """Whether a frame's file has one of the names from `cells`."""
+    return bool(_LOCATED.match(step.f_code.co_filename))
 
 
 def line_of(code: types.CodeType, line: int) -> str:

@@ -12,7 +12,7 @@ from torch import nn
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.outside.endless_calls import SHARE_LEFT
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
@@ -125,7 +125,7 @@ class Stack(nn.Module):
 
 @pytest.fixture
 def student() -> SimpleNamespace:
-    reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
+    reference = LocalStudent(load(MODEL, "model.py", "reference_of_stand_ins").module)
     connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
     stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)

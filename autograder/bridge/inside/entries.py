@@ -50,7 +50,7 @@ class Entries:
         test_file: str = "",
     ) -> None:
         self.found: dict[str, Place] = {}
-        self._own = own or (lambda frame: source.is_students(frame.f_code.co_filename))
+        self._own = own or source.is_in_cells
         self._test_file = test_file
         self._told = 0
         self._active = False

@@ -61,8 +61,12 @@ class Server:
     names_used = staticmethod(source.names_used)
     outline = staticmethod(source.outline)
 
-    def __init__(self, module: types.ModuleType) -> None:
+    def __init__(
+        self, module: types.ModuleType, own: Callable[[types.FrameType], bool] = source.is_in_cells
+    ) -> None:
+        """`own` decides which frames of a traceback are the student's."""
         self.module = module
+        self._own = own
         self.objects: list[Any] = []
         # by identity, which is unique because `objects` keeps them alive
         self.numbers: dict[int, int] = {}
@@ -381,9 +385,7 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        return _as_table(
-            describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
-        )
+        return _as_table(describe_error(error, self._own))
 
     def beside(self) -> dict[str, Any]:
         """Return what goes with the next message: forbidden names that were entered, and printed text."""
