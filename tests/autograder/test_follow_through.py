@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.bridge.inside.server import Server
+from autograder.bridge.inside.worker import Worker
 from autograder.bridge.outside.endless_calls import SHARE_LEFT
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.loopback import LoopbackConnection
@@ -126,7 +126,7 @@ class Stack(nn.Module):
 @pytest.fixture
 def student() -> SimpleNamespace:
     reference = LocalStudent(load(MODEL, "model.py", "reference_of_stand_ins").module)
-    connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
+    connection = LoopbackConnection(Worker(ModuleType("student_of_stand_ins")))
     stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
