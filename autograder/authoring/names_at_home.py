@@ -13,7 +13,7 @@ from autograder.course.mistakes import Mistake
 from autograder.grading.reference import import_needed
 from autograder.records import SourceFile
 from autograder.selfcheck.check import Finding, check_student
-from autograder.selfcheck.workspace import Text
+from autograder.source.places import StudentText
 from autograder.suite.session import SuiteSession
 
 
@@ -63,7 +63,7 @@ def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Findin
         loaded.module,
         test_file,
         from_file(name),
-        saved=Text(text, name),
+        saved=StudentText(text, name),
         file=SourceFile(name, text),
         session=_session_of(test_file),
     )

@@ -41,15 +41,8 @@ from autograder.selfcheck.locked_hints import (
     named,
     recordings,
 )
-from autograder.selfcheck.workspace import (
-    CodeLocation,
-    Text,
-    Work,
-    find_work,
-    label_of,
-    needed_packages,
-    read,
-)
+from autograder.selfcheck.workspace import Work, find_work, label_of, needed_packages, read
+from autograder.source.places import CodeLocation, StudentText
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import cells, is_in_cells
 from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of
@@ -169,7 +162,7 @@ def check_target(target: str | Path) -> CheckReport:
 
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
-    text = Text(read(work.file), label_of(work.file))
+    text = StudentText(read(work.file), label_of(work.file))
     printed = Output()
     with nobody_there(text.name):
         with contextlib.redirect_stdout(printed):
@@ -209,7 +202,7 @@ def check_student(
     test_file: Path,
     own: Own,
     part: str | None = None,
-    saved: Text | None = None,
+    saved: StudentText | None = None,
     file: SourceFile | None = None,
     session: SuiteSession | None = None,
 ) -> tuple[Finding, ...]:
@@ -219,7 +212,9 @@ def check_student(
     `saved` file. `file` is the student's, if the module was loaded from one. A `session` has
     collected the test file before; without one, the file is read again.
     """
-    examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), file)
+    examination = _Examination(
+        test_file, module, own, saved or StudentText("", "notebook.py"), file
+    )
     if session is not None:
         return tuple(examination.findings(session, part))
     with suite_of(test_file) as session_of_file:
@@ -281,7 +276,12 @@ class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
     def __init__(
-        self, test_file: Path, module: ModuleType, own: Own, text: Text, file: SourceFile | None
+        self,
+        test_file: Path,
+        module: ModuleType,
+        own: Own,
+        text: StudentText,
+        file: SourceFile | None,
     ) -> None:
         self._test_file = test_file
         self._module = module
@@ -502,7 +502,7 @@ def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:
         yield f"{work.test_file.name} was changed, so these results say nothing about your points: {_UNPACK}."
 
 
-def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:
+def _warnings(text: StudentText, loaded: Loaded) -> Iterator[str]:
     """Yield a sentence about each thing that can be different where the file is graded."""
     was_stopped = any(failure.took_too_long for failure in loaded.failures)
     if loaded.seconds > SLOW_LOADING and not was_stopped:

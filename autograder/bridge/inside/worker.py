@@ -25,6 +25,7 @@ from autograder.bridge.inside.surroundings import (
 from autograder.bridge.inside.traces import Traces
 from autograder.bridge.shared import wire
 from autograder.source import text as source
+from autograder.source.names_used import names_used
 from autograder.walls.inside.imports import miss_programs
 
 
@@ -32,7 +33,7 @@ class Worker(Server):
     """A server for a submission, whose text can be read once more, with answers of the other side in it."""
 
     # asked before the text is run
-    names_used = staticmethod(source.names_used)
+    names_used = staticmethod(names_used)
     outline = staticmethod(source.outline)
 
     def __init__(self, module: types.ModuleType) -> None:
