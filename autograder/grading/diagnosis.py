@@ -131,8 +131,8 @@ class Diagnosis:
         module = f"known.{self._solution.name}.{name}"
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
-        known = load(text, filename, module).module
-        connection = LoopbackConnection(Server(known), records=True)
+        loaded = load(text, filename, module)
+        connection = LoopbackConnection(Server(loaded.module), records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 

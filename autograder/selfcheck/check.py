@@ -16,7 +16,7 @@ from typing import Any
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.inside.surroundings import Output, nobody_there
-from autograder.bridge.outside.local import Loaded, from_file
+from autograder.bridge.outside.local import Loaded, from_file, load
 from autograder.bridge.outside.loopback import LoopbackConnection, called_name
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
@@ -41,10 +41,10 @@ from autograder.selfcheck.locked_hints import (
     named,
     recordings,
 )
-from autograder.selfcheck.workspace import Work, find_work, label_of, needed_packages, read
+from autograder.selfcheck.workspace import Work, find_work, needed_packages, read
 from autograder.source.places import CodeLocation, StudentText
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
-from autograder.source.text import cells, is_in_cells
+from autograder.source.text import is_in_cells
 from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of
 from autograder.walls.outside.alarm import TestAlarm, alarm
 
@@ -162,11 +162,11 @@ def check_target(target: str | Path) -> CheckReport:
 
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
-    text = StudentText(read(work.file), label_of(work.file))
+    text = work.text()
     printed = Output()
     with nobody_there(text.name):
         with contextlib.redirect_stdout(printed):
-            loaded = work.load(SECONDS)
+            loaded = load(text.text, text.name, seconds=SECONDS)
         file = SourceFile(text.name, text.text)
         findings = check_student(
             loaded.module, work.test_file, from_file(text.name), saved=text, file=file
@@ -200,7 +200,7 @@ def check_work(work: Work) -> CheckReport:
 def check_student(
     module: ModuleType,
     test_file: Path,
-    own: Own,
+    is_own: Own,
     part: str | None = None,
     saved: StudentText | None = None,
     file: SourceFile | None = None,
@@ -208,12 +208,12 @@ def check_student(
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` decides which frames of a traceback belong to the student's code. Places are those in the
+    `is_own` decides which frames of a traceback belong to the student's code. Places are those in the
     `saved` file. `file` is the student's, if the module was loaded from one. A `session` has
     collected the test file before; without one, the file is read again.
     """
     examination = _Examination(
-        test_file, module, own, saved or StudentText("", "notebook.py"), file
+        test_file, module, is_own, saved or StudentText("", "notebook.py"), file
     )
     if session is not None:
         return tuple(examination.findings(session, part))
@@ -259,8 +259,8 @@ class PatientOnce(LoopbackConnection):
 class AtHome(Examinee):
     """A student's module in this process, behind the same protocol as in grading, for equal results."""
 
-    def __init__(self, module: ModuleType, own: Own, file: SourceFile | None = None) -> None:
-        connection = PatientOnce(OwnServer(module, own))
+    def __init__(self, module: ModuleType, is_own: Own, file: SourceFile | None = None) -> None:
+        connection = PatientOnce(OwnServer(module, is_own))
         subject = RemoteSubject(connection, RemoteStudent(connection), None, file)
         super().__init__(subject, time_limit)
         self.printed: dict[str, str] = {}
@@ -279,14 +279,14 @@ class _Examination:
         self,
         test_file: Path,
         module: ModuleType,
-        own: Own,
+        is_own: Own,
         text: StudentText,
         file: SourceFile | None,
     ) -> None:
         self._test_file = test_file
         self._module = module
-        self._own = own
-        self._examinee = AtHome(module, own, file)
+        self._is_own = is_own
+        self._examinee = AtHome(module, is_own, file)
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()
@@ -315,7 +315,7 @@ class _Examination:
             self._untested.add(test.name)
             return Finding(ending.result(Failure("failed", sentence)), details)
         failure = explain(
-            error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text)
+            error, full=True, is_own=self._is_own, file=SourceFile(self._text.name, self._text.text)
         )
         result = ending.result(failure)
         message = failure.message.replace(" in the submission.", " in your file.")
@@ -331,7 +331,7 @@ class _Examination:
         """Return an error with the frames of the student's code."""
         if isinstance(error, StudentRaisedError):
             return error.remote
-        return describe_error(error, self._own)
+        return describe_error(error, self._is_own)
 
     def _blame_package(self, error: BaseException) -> str:
         """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
@@ -509,19 +509,20 @@ def _warnings(text: StudentText, loaded: Loaded) -> Iterator[str]:
         seconds = f"{loaded.seconds:.0f} s"
         yield f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}"
     for name, line, piece in loaded.absent:
-        where = _where(line, piece)
+        where = _where(line, piece.rpartition(" cell ")[2] if " cell " in piece else None)
         yield f"There is no module `{name}` here ({where}): what uses it fails, here and where it is graded."
-    for piece, code in cells(text.text, text.name):
-        if newer := newer_than_oldest(code):
+    for cell in text.cells:
+        newer = newer_than_oldest(cell.text) if cell.code else None
+        if newer:
+            where = _where(cell.first + newer.line - 1, cell.number)
             yield (
-                f"{_where(newer.line, piece).capitalize()}: {newer.needs}. Write it without, unless your instructor "
+                f"{where.capitalize()}: {newer.needs}. Write it without, unless your instructor "
                 f"grades with that version: the course itself needs only Python {dotted(OLDEST)}."
             )
 
 
-def _where(line: int, piece: str) -> str:
-    cell = piece.rpartition(" cell ")[2] if " cell " in piece else ""
-    return f"line {line} of cell {cell}" if cell else f"line {line}"
+def _where(line: int, cell: int | str | None) -> str:
+    return f"line {line}" if cell is None else f"line {line} of cell {cell}"
 
 
 def _details(test: Test) -> str:

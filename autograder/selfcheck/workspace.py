@@ -5,20 +5,18 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from autograder.bridge.outside.local import Loaded, load
 from autograder.course.markers import UNWRITTEN
 from autograder.records import RefusedError, SourceFile
 from autograder.source.file_kinds import source_text
+from autograder.source.places import StudentText
 from autograder.source.stub import UNKNOWN, ReleasedStub
 from autograder.submissions.choose import ANOTHER, Chosen, NothingThereError, Tree, Wanted, choose
 from autograder.submissions.entries import is_given, is_source, is_work, label
 from autograder.submissions.files import SOURCES, DiskFolder
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import LISTED, joined
-
-if TYPE_CHECKING:
-    from autograder.bridge.outside.local import Loaded
 
 SAME_TIME = 5.0  # seconds between the times of files unpacked together
 FOLDERS_UP = 2  # from an assignment's folder to the course's
@@ -51,17 +49,15 @@ class Work:
         if self.problem:
             raise RefusedError(self.problem)
 
-    def load(self, seconds: float | None = None) -> "Loaded":
-        """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
-        from autograder.bridge.outside.local import load  # PyTorch, which `--help` has no need of
-
+    def text(self) -> StudentText:
+        """Read the student's file; raises RefusedError if it cannot be read, or if it is not clear which one counts."""
         self.require_clear()
-        name = label_of(self.file)
-        try:
-            return load(read(self.file), name, seconds=seconds)
-        except ValueError:
-            sentence = f"{name} is not a notebook that can be read. Is it saved completely?"
-            raise RefusedError(sentence) from None
+        return StudentText(read(self.file), _label_of(self.file))
+
+    def load(self, seconds: float | None = None) -> Loaded:
+        """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
+        text = self.text()
+        return load(text.text, text.name, seconds=seconds)
 
     @property
     def stem(self) -> str:
@@ -291,6 +287,6 @@ def read(file: Path) -> str:
         raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
 
 
-def label_of(file: Path) -> str:
+def _label_of(file: Path) -> str:
     """Return the name under which a file's code runs; characters that tracebacks cannot show are replaced."""
     return re.sub(r"[^\w.-]", "_", file.name)

@@ -47,11 +47,13 @@ class Server:
     """The student's module and the objects created by it, addressed by number."""
 
     def __init__(
-        self, module: types.ModuleType, own: Callable[[types.FrameType], bool] = source.is_in_cells
+        self,
+        module: types.ModuleType,
+        is_own: Callable[[types.FrameType], bool] = source.is_in_cells,
     ) -> None:
-        """`own` decides which frames of a traceback are the student's."""
+        """`is_own` decides which frames of a traceback are the student's."""
         self.module = module
-        self._own = own
+        self._is_own = is_own
         self.objects: list[Any] = []
         # by identity, which is unique because `objects` keeps them alive
         self.numbers: dict[int, int] = {}
@@ -355,7 +357,7 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        return _as_table(describe_error(error, self._own))
+        return _as_table(describe_error(error, self._is_own))
 
     def beside(self) -> dict[str, Any]:
         """Return what goes with the next message: forbidden names that were entered, and printed text."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from autograder.bridge.inside.entries import Entries, Place
-from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import RemoteException, missing_name, told_exception
+
+if TYPE_CHECKING:
+    from autograder.bridge.inside.entries import Place
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,12 @@ class LocalStudent:
 
 @contextmanager
 def recording(
-    student: LocalStudent, names: Sequence[str], test_file: Path, places: dict[str, Place]
+    student: LocalStudent, names: Sequence[str], test_file: Path, places: "dict[str, Place]"
 ) -> Iterator[None]:
     """Add to `places` which of these names a module enters while a test in this process runs."""
+    # imports PyTorch, which `--help` has no need of
+    from autograder.bridge.inside.entries import Entries
+
     module = student._module
     entries = Entries(names, from_file(module.__file__ or ""), str(test_file))
     try:
@@ -73,19 +77,21 @@ def load(text: str, filename: str, name: str = "", seconds: float | None = None)
     `name` is the module's, if it is not the file's. With `seconds` of processor time, a statement
     that takes longer is stopped. Raises ValueError for a notebook that cannot be read.
     """
+    from autograder.bridge.inside.server import Server
+
     server = Server(types.ModuleType(name or Path(filename).stem))
     notebook = sys.modules.get("autograder.notebook")
     begun = time.process_time()
     try:
-        told = server.load(text, filename, limit=seconds)
+        answer = server.load(text, filename, limit=seconds)
     finally:
         sys.modules.pop("autograder.notebook", None)
         if notebook is not None:
             sys.modules["autograder.notebook"] = notebook
-    failures = tuple(map(told_exception, told["errors"]))
+    failures = tuple(map(told_exception, answer["errors"]))
     if any(failure.type == "KeyboardInterrupt" for failure in failures):
         raise KeyboardInterrupt
-    absent = tuple((missing, line, piece) for missing, line, piece in told["absent"])
+    absent = tuple((missing, line, piece) for missing, line, piece in answer["absent"])
     return Loaded(server.module, failures, absent, time.process_time() - begun)
 
 
