@@ -30,6 +30,7 @@ OF_OTHERS = {  # what the set-up does not install
         "docker",
         "export",
         "git",
+        "jupytext",
         "mkdir",
         "mv",
         "mypy",
