@@ -265,7 +265,7 @@ class AtHome(Examinee):
         super().__init__(subject, time_limit)
         self.printed: dict[str, str] = {}
 
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
+    def ending(self, test: Test, run: RunTest) -> Ending:
         printed = Output()
         error = run(test, self.subject, time_limit, printed)
         self.printed[test.name] = clean(printed.getvalue(), PRINTED)

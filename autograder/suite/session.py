@@ -113,29 +113,17 @@ class RunTest(Protocol):
 class Examinee:
     """What `SuiteSession.examine` examines: one subject for all tests, each of which runs once, within a limit.
 
-    Others have another subject for a test, know some endings beforehand, or repeat a test.
+    Others have another subject for a test, know its ending beforehand, or run it twice.
     """
 
     def __init__(self, subject: Subject, limit: Limit = nullcontext) -> None:
         self.subject = subject
         self._limit = limit
 
-    def known(self, test: Test) -> Ending | None:
-        """Return the ending of a test that need not run."""
-        return None
-
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
-        """Run a test; `first` is how it ended before, if it is repeated."""
+    def ending(self, test: Test, run: RunTest) -> Ending:
+        """Return how a test ends."""
         error = run(test, self.subject, self._limit)
         return ending_of(test, error, self.subject)
-
-    def is_repeated(self, ending: Ending) -> bool:
-        """Whether a test that ended so runs once more; its second ending counts."""
-        return False
-
-    def counted(self, ending: Ending) -> Ending:
-        """Return the ending that counts, of a test that has run."""
-        return ending
 
 
 def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Ending:
@@ -202,17 +190,12 @@ class SuiteSession:
             if needed:
                 yield Ending(test, waits_for=examined[needed])
                 continue
-            ending = examinee.known(test) or self._examined(examinee, test)
+            begun = time.monotonic()
+            ending = examinee.ending(test, self._run)
+            if not ending.seconds:
+                ending = replace(ending, seconds=round(time.monotonic() - begun, 3))
             self._suite.passed[test.name] = ending.passed
             yield ending
-
-    def _examined(self, examinee: Examinee, test: Test) -> Ending:
-        begun = time.monotonic()
-        ending = examinee.attempt(test, self._run, None)
-        if examinee.is_repeated(ending):
-            ending = examinee.attempt(test, self._run, ending)
-        ending = examinee.counted(ending)
-        return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
     def _run(
         self, test: Test, subject: Subject, limit: Limit = nullcontext, output: TextIO | None = None

@@ -161,14 +161,11 @@ class Second(Examinee):
         super().__init__(Subject(LocalStudent(modules[0])))
         self.other = Subject(LocalStudent(modules[1]))
 
-    def known(self, test):
-        return Ending(test) if test.name == "test_second" else None
-
-    def is_repeated(self, ending):
-        return ending.failed
-
-    def attempt(self, test, run, first):
-        return Ending(test, run(test, self.other)) if first else super().attempt(test, run, first)
+    def ending(self, test, run):
+        if test.name == "test_second":
+            return Ending(test)
+        first = super().ending(test, run)
+        return Ending(test, run(test, self.other)) if first.failed else first
 
 
 @pytest.mark.parametrize(
