@@ -20,7 +20,7 @@ from benchmarks.contestants import CONTESTANTS, Contestant
 from benchmarks.measure import CommandFailed, Cost, measured
 from benchmarks.plain_suite import NAME, ROOT
 
-FEW = 2
+FEW = 1
 
 
 @dataclass(frozen=True)
