@@ -537,6 +537,8 @@ def decide(
     else:
         asked, _ = objections.read_request(Path(request), reading, named)
         chosen = loaded.assignment(asked.assignment).name
+        if assignment and loaded.assignment(assignment).name != chosen:
+            raise RefusedError(f"{request} is about {chosen}, not about {assignment}.")
         named = None if drop else asked.student
         decision["request"] = asked.reference
     if named:
