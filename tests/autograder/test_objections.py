@@ -219,6 +219,17 @@ def test_of_two_with_equal_work_the_named_one_is_meant(root: Path) -> None:
     assert entry.decision.student == "cy"
 
 
+def test_assignment_that_is_given_is_that_of_the_text(root: Path) -> None:
+    course = root / "course.yml"
+    other = "  - {name: 02_more, title: M, minutes: 1, parts: [{name: a, title: A, points: 1}]}\n"
+    course.write_text(course.read_text("utf-8") + other, "utf-8")
+    decision = ("--give", "1", "--reason", "R", "--assignment")
+    done = decide(root, text_of(root, "ada"), *decision, "02_more")
+    assert done.exit_code == 2 and "is about 01_adding, not about 02_more." in done.stderr
+    assert not (root / "decisions.yml").exists()
+    assert decide(root, text_of(root, "ada"), *decision, NAME).exit_code == 0
+
+
 def test_file_that_is_a_link_is_not_read(root: Path) -> None:
     text = text_of(root, "ada")
     (root / "other.txt").write_text(text, "utf-8")

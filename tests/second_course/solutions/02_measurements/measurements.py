@@ -23,7 +23,7 @@ import numpy as np
 
 # %%
 def summary(numbers: np.ndarray) -> dict[str, float]:
-    """The keys mean, median and spread; fewer than two numbers raise a ValueError."""
+    """The keys mean, median and spread; fewer than two numbers raise a ValueError that names them."""
     # TODO: refuse fewer than two numbers, then return the three in a dictionary
     ### BEGIN SOLUTION
     if len(numbers) < 2:
