@@ -59,7 +59,8 @@ from autograder.selfcheck.living_cells import cell_to_run
 from autograder.selfcheck.living_cells import living_cells as _living_cells
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.model_drawing import draw_model as draw_model
-from autograder.selfcheck.workspace import Text, Work, find_work, read
+from autograder.selfcheck.workspace import Work, find_work, read
+from autograder.source.places import StudentText
 from autograder.source.text import cells
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import joined
@@ -144,7 +145,9 @@ def _verdict(part: str) -> Message:
     return replace(shown, foot=_progress(test_file) + _answers(test_file, shown))
 
 
-def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
+def _findings(
+    test_file: Path, part: str | None, saved: StudentText | None = None
+) -> tuple[Finding, ...]:
     space = _notebook_space()
     findings = check_student(
         _module(space), test_file, lambda step: step.f_globals is space, part, saved
@@ -202,7 +205,7 @@ def hint(part: str = "", again: bool = False) -> Message:
         return Message(_no_test_of(part))
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
-        saved = Text(read(work.file), work.file.name)
+        saved = StudentText(read(work.file), work.file.name)
         findings = tuple(
             _in_saved(finding, saved) for finding in _findings(test_file, part or None, saved)
         )
@@ -285,7 +288,7 @@ def catch_all(file: str) -> None:
     _run("catch", str(folder))
 
 
-def _in_saved(finding: Finding, saved: Text) -> Finding:
+def _in_saved(finding: Finding, saved: StudentText) -> Finding:
     """Return the finding with its place in the saved notebook: a line of a traceback is known by its function alone."""
     if finding.place is None or finding.place.cell is not None:
         return finding

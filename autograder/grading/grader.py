@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import Subject
 from autograder.bridge.outside.transcript import Transcript
@@ -203,9 +203,10 @@ class Grader:
         assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
-                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
+                loaded = load(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
         except TaskEndedError as ended:
             return f"loading it {ended}"
+        student = LocalStudent(loaded.module, loaded.failures)
         subject = Subject(student, self.workers.references[name])
         examinee = TrustedExaminee(subject, self.watch, "trusted code in", seconds)
         for ending in self.session.examine(examinee, run_seed, self.tests[name]):

@@ -72,7 +72,6 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
     "dask": OPEN,
     "podman": "test_container runs it with a stand-in",
     "docker": "test_container runs it with a stand-in",
-    "mkdir": "test_container runs it",
     "pytest": OWN_TESTS,
     "ruff": OWN_TESTS,
     "mypy": OWN_TESTS,
@@ -156,7 +155,7 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
     )
-    shutil.move(notebook, folder / "ada.ipynb")
+    shutil.move(notebook, folder / "problem1.ipynb")
     (folder / "roster.csv").write_text(
         "student,name,section\nada,Ada Ask,A\nben,Ben Bit,A\ncy,Cy Cos,B\n", "utf-8"
     )
@@ -212,7 +211,7 @@ def test_commands_of_a_block_run(block: Block, made_up: Path, tmp_path: Path) ->
     else:
         shutil.copytree(made_up, folder)
     if "submitted/ada/masked_heads.ipynb" in " ".join(block.lines):
-        shutil.copy(folder / "ada.ipynb", folder / "submitted/ada/masked_heads.ipynb")
+        shutil.copy(folder / "problem1.ipynb", folder / "submitted/ada/masked_heads.ipynb")
     here = folder / "assignments" if block.page == "students.md" else folder
     for line in block.lines:
         if not reason(block.page, line):

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.bridge.outside.local import load
 from autograder.course.config import load_course
 from autograder.notebook import draw_model
 from autograder.selfcheck.model_drawing import ModelDrawing
-from autograder.selfcheck.workspace import run_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -176,7 +176,7 @@ def test_a_model_without_modules_is_one_box(model: nn.Module, row: str) -> None:
 def test_the_models_of_the_course_are_drawn(name: str, kind: str, sizes: tuple[int, ...]) -> None:
     course = load_course(Path(__file__).parents[2])
     solution = course.solution_file(course.assignment(name))
-    model = getattr(run_text(solution.read_text("utf-8"), "solution.py").module, kind)(*sizes)
+    model = getattr(load(solution.read_text("utf-8"), "solution.py").module, kind)(*sizes)
     drawing = draw_model(model)
     total = sum(parameter.numel() for parameter in model.parameters())
     shown = rows(drawing)

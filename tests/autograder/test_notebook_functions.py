@@ -15,13 +15,12 @@ import nbformat
 import pytest
 
 from autograder import notebook
-from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.course.config import Assignment, load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.kernel import parts_of, this_kernel
-from autograder.selfcheck.workspace import run_text
 from autograder.source.text import outline
 
 NAME = "01_adding"
@@ -293,7 +292,7 @@ def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
     assignment = course.assignment(name)
     sliders = runpy.run_path(str(course.pictures_file(assignment)))["SLIDERS"]
     student = LocalStudent(
-        run_text(course.solution_file(assignment).read_text("utf-8"), "solution.py").module
+        load(course.solution_file(assignment).read_text("utf-8"), "solution.py").module
     )
     for draw, choices in sliders.items():
         for end in (0, -1):

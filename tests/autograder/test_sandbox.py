@@ -595,7 +595,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
     (folder / "rehearsed_entry.py").write_text(
-        f"from autograder.bridge.inside.server import rehearse\n{ENTRY}"
+        f"from autograder.bridge.inside.worker import rehearse\n{ENTRY}"
     )
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """

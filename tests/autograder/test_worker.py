@@ -35,7 +35,7 @@ PRELUDE = '''
 import os, struct, sys, threading, time
 import torch
 from torch import nn
-worker = sys.modules["autograder.bridge.inside.server"]
+worker = sys.modules["autograder.bridge.inside.worker"]
 wire = sys.modules["autograder.bridge.shared.wire"]
 honestly = worker.answer
 ODD = {"type": "X", "bases": [], "text": "", "frames": []}

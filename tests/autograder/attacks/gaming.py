@@ -68,7 +68,7 @@ ATTACKS = [
     Attack(
         "knows_the_grader",
         "behaves well only where it is graded",
-        "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.bridge.inside.server' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
+        "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.bridge.inside.worker' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
     ),
     Attack(
         "learns_from_tests",
