@@ -120,7 +120,7 @@ def test_journal_is_read_as_often_for_a_class_as_for_one_student(room, tmp_path)
     )
     (tmp_path / "sitecustomize.py").write_text(COUNTING, "utf-8")
     count = tmp_path / "readings"
-    room.nbgrader("autograde", TINY, PYTHONPATH=str(tmp_path), READINGS=str(count))
+    room.nbgrader("autograde", TINY, "--force", PYTHONPATH=str(tmp_path), READINGS=str(count))
     assert max(map(int, count.read_text().split())) == 2
     late = {student: minus for student, (_, minus) in penalties(room).items() if minus}
     assert late == {"ada": 1.0}, "one day of the two is free, and all of dan's"
