@@ -8,6 +8,7 @@ own process, as they are trusted and many.
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,7 @@ from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
 from autograder.text.files import write_whole
+from autograder.text.wording import joined
 
 Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -46,6 +48,12 @@ MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
 PROOF_SEEDS = 3
+REFUSES = (
+    "It raises the solution's exceptions; if they are the lesson, course.yml can have a "
+    "`share_for_refusals` for this assignment."
+)
+MOST_NAMES = 6  # of answers with one problem
+_SEED = re.compile(r"^seed \d+: ")
 
 
 @dataclass(frozen=True)
@@ -130,13 +138,12 @@ class Audit:
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         for proof in self.proofs.values():
             self.problems += proof.problems
+        self.problems += _by_cause(f for f in self.findings if not f.good)
         for finding in self.findings:
             case = finding.case
-            if case.kind == "mutant":
-                if not finding.good and case.name not in self.equivalents:
+            if not finding.good:
+                if case.kind == "mutant" and case.name not in self.equivalents:
                     self.problems.append(f"mutant {case.name} survives: {finding.detail}")
-            elif not finding.good:
-                self.problems.append(f"{case.kind} {case.name}: {finding.detail}")
             elif case.kind == "mistake" and not finding.named:
                 self.problems.append(
                     f"mistake {case.name} is caught, but not named: {finding.detail}"
@@ -196,6 +203,17 @@ class Audit:
         recorded = [f for f in survivors if f.case.name in self.equivalents]
         text = f"{len(tried) - len(survivors)}/{len(tried)}"
         return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
+
+
+def _by_cause(failing: Iterable[AuditFinding]) -> Iterator[str]:
+    """Yield a sentence for each cause of failures, mutants left out: the answers, and what all of them say."""
+    causes: dict[str, list[AuditFinding]] = {}
+    for finding in failing:
+        if finding.case.kind != "mutant":
+            causes.setdefault(_SEED.sub("", finding.detail), []).append(finding)
+    for findings in causes.values():
+        names = [f"{finding.case.kind} {finding.case.name}" for finding in findings]
+        yield f"{joined(names, MOST_NAMES)}: {findings[0].detail}"
 
 
 def is_an_audit(file: Path) -> bool:
@@ -417,9 +435,9 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
         return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=sentence)
     tried = AuditFinding(case, False, detail=sentence, score=grade.score, max_score=grade.max_score)
     if case.kind == "trivial":
-        return replace(
-            tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade)
-        )
+        limit = trivial.limit_of(this_grader().assignment(case.assignment), case.name)
+        good = grade.score <= limit * grade.max_score
+        return replace(tried, good=good, detail=_earned(grade, limit, "raise " in case.source))
     if case.kind != "mistake":
         return replace(tried, good=grade.score == grade.max_score)
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
@@ -455,10 +473,11 @@ def _not_recorded(case: Case, missed: Sequence[str]) -> str:
     return f" failing_tests.json does not know that it fails {', '.join(unknown)}: add --record."
 
 
-def _earned(grade: Grade) -> str:
+def _earned(grade: Grade, limit: float, refuses: bool) -> str:
     passed = sorted((t for t in grade.tests if t.score), key=lambda test: -test.score)
     tests = ", ".join(f"{test.name} {test.score:g}" for test in passed)
-    return f"{grade.score:g} of {grade.max_score:g} points, at most {trivial.LIMIT:.0%} are allowed: {tests}."
+    advice = f" {REFUSES}" if refuses and limit == trivial.LIMIT else ""
+    return f"{grade.score:g} of {grade.max_score:g} points, at most {limit:.0%} are allowed: {tests}.{advice}"
 
 
 def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:

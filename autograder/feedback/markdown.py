@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.feedback.causes import STATES, Cause
+from autograder.feedback.objections import HEADING
 from autograder.feedback.pages import plain, printable
 from autograder.feedback.pictures import Picture
 from autograder.feedback.record import PageRecord, PartRecord
@@ -97,12 +98,16 @@ def _prose(text: str) -> str:
             code.append(line[4:])
             continue
         if code:
-            fence = "`" * max(3, _longest_run("\n".join(code)) + 1)
-            blocks.append("\n".join([f"{fence}text", *code, fence]))
+            blocks.append(_fenced("\n".join(code)))
             code = []
         if line.strip():
             blocks.append(escaped(line))
     return "\n\n".join(blocks)
+
+
+def _fenced(code: str) -> str:
+    fence = "`" * max(3, _longest_run(code) + 1)
+    return f"{fence}text\n{code}\n{fence}"
 
 
 def _quoted(text: str) -> str:
@@ -142,6 +147,10 @@ def _body(page: PageRecord, pictures: dict[str, bytes]) -> Iterator[str]:
     yield from map(_prose, page.loading)
     for place, part in enumerate(page.parts, start=1):
         yield from _part(part, place, pictures)
+    if page.objection:
+        yield f"## {HEADING}"
+        yield page.how_to_object
+        yield _fenced(page.objection)
 
 
 def _refused(page: PageRecord) -> Iterator[str]:

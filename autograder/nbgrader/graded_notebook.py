@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from autograder.course.config import Assignment, Part
+from autograder.feedback.objections import HEADING
 from autograder.feedback.pictures import Picture
 from autograder.feedback.record import PageRecord, PartRecord
 from autograder.feedback.render import Message
@@ -94,7 +95,8 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, page: PageRecord)
             notes = cell.metadata.pop(KEY, {}).get("notes", [])
             feedback, score = _outputs(part, records[part.name], page, notes)
             drawn = _picture_outputs(left.get(part.name, ()))
-            cell.outputs = [feedback, *drawn, score]
+            said = _objection_outputs(page) if part is assignment.parts[-1] else ()
+            cell.outputs = [feedback, *drawn, *said, score]
 
 
 def _picture_outputs(pictures: Iterable[Picture]) -> list[NotebookNode]:
@@ -109,6 +111,12 @@ def _picture_outputs(pictures: Iterable[Picture]) -> list[NotebookNode]:
             sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"
             outputs.append(_message(Message(sentence)))
     return outputs
+
+
+def _objection_outputs(page: PageRecord) -> list[NotebookNode]:
+    if not page.objection:
+        return []
+    return [_message(Message(HEADING, notes=(page.how_to_object,), foot=page.objection))]
 
 
 def _message(message: Message) -> NotebookNode:

@@ -54,6 +54,7 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
         "needs `conversation` in course.yml; test_decisions"
     ),
     "autograder decide --drop test_mask_of_three_words": "names a test as an example; test_decisions",
+    "autograder decide --request": "needs a student's text; test_objections",
     "autograder audit": LONG,
     "python tests/assignments/chance.py": LONG,
     "python -m benchmarks": LONG,

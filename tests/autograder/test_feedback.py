@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import unquote
 
 import pytest
 from rich.console import Console
@@ -298,24 +298,6 @@ def test_grades_of_before_with_points_for_catch_py_are_still_read_and_shown(
         "10 of 12 points" in text
         and "catch 0 of 2 not yet An input catches program A. −2 No." in text
     )
-
-
-def test_failures_link_to_a_mail_if_the_course_has_a_contact(
-    tmp_path: Path, course: Course
-) -> None:
-    """The mail names the submission by its digest; without a contact there is no link."""
-    wrong = replace(
-        graded("ada&b", result(0, "failed", message="No.")), submission_sha256="0123456789abcdef"
-    )
-    write_all(tmp_path / "without", course, [wrong])
-    assert "mailto" not in (tmp_path / "without" / feedback_path(wrong)).read_text("utf-8")
-    write_all(tmp_path, course.model_copy(update={"contact": "ta@example.org"}), [wrong])
-    _skip, link = Page(tmp_path / feedback_path(wrong)).all("a")
-    address = urlsplit(link["href"] or "")
-    mail = parse_qs(address.query)
-    assert (address.scheme, address.path) == ("mailto", "ta@example.org")
-    assert mail["subject"] == ["Adding, ada&b"]
-    assert f"{TESTS[0][2]}\nSubmission 0123456789ab, {NAME}" in mail["body"][0]
 
 
 def test_page_contains_no_test_names_and_no_data_of_the_run(tmp_path: Path, course: Course) -> None:

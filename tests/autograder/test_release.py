@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import autograder
+from autograder.authoring.kit import kit
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.release import PAGES, leaks, release_files
 from autograder.authoring.template import FOLDER
@@ -273,6 +274,18 @@ def test_line_that_the_engine_has_too_is_a_secret_in_a_page_alone(root, wheel):
     changed = write_wheel(wheel.parent, {name: whole + "#\n"})
     assert list(leaks(course, course.assignments, {f"kit/{KIT}": changed.read_bytes()}))
     assert list(leaks(course, course.assignments, {"docs/students.md": line.encode()}))
+
+
+def test_line_that_the_installer_has_too_is_no_secret(root):
+    line = "parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)"
+    solution = root / "solutions/01_adding/adding.py"
+    text = solution.read_text("utf-8").replace("    together = a", f"    {line}\n    together = a")
+    solution.write_text(text, "utf-8")
+    course = load_course(root)
+    installer = kit()["install.py"]
+    assert f"    {line}\n".encode() in installer
+    assert list(leaks(course, course.assignments, {"kit/install.py": installer})) == []
+    assert list(leaks(course, course.assignments, {"kit/install.py": installer + b"#"}))
 
 
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
