@@ -198,7 +198,8 @@ def _drawn(drawn: Sequence[Picture], place: int, pictures: dict[str, bytes]) -> 
         pictures[path] = image
         yield f"### Your code’s picture: {escaped(picture.title)}"
         yield f"What to look for: {escaped(plain(picture.look_for))}"
-        yield f"![{_alternative(picture.title)}]({path})"
+        described = _alternative(f"{picture.title}: {picture.words}")
+        yield f"![{described}]({path})"
 
 
 def _alternative(title: str) -> str:

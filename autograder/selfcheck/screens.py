@@ -212,7 +212,7 @@ def _items(items: Iterable[Item]) -> Iterator[RenderableType]:
 
 
 def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
-    """Show the pictures' paths and captions, and the pictures that cannot be drawn yet."""
+    """Show the pictures' paths, sentences and captions, and the pictures that cannot be drawn yet."""
     lines: list[RenderableType] = []
     for drawing in drawings:
         if drawing.problem:
@@ -223,7 +223,8 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
             )
         else:
             lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
-            lines.append(_indented(Text(drawing.caption)))
+            lines.append(_indented(Text(drawing.words)))
+            lines.append(_indented(Text(f"What to look for: {drawing.look_for}", "dim")))
     return Group(*lines)
 
 
