@@ -180,6 +180,8 @@ def _cause(cause: Cause) -> Iterator[str]:
     for failure in cause.failures:
         yield _items([f"✗ {_costing(test)}: {STATES[test.outcome]}" for test in failure])
         yield _prose(failure[0].message or "")
+        if failure[0].to_try:
+            yield _prose(failure[0].to_try)
 
 
 def _costing(test: TestResult) -> str:

@@ -316,6 +316,9 @@ class Grader:
         if messages == "both":
             full = explain(ending.error, full=True, file=file)
             result = replace(result, full_message=full.message)
+        if messages == "full":
+            assignment = self.course.assignment(ending.test.item.path.parent.name)
+            result = ending.with_input(result, f"test_{assignment.stem}.py")
         if mistake is None:
             return result
         return replace(result, hint=mistake.hint, mistake=mistake.id or None)

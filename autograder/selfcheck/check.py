@@ -336,7 +336,7 @@ class _Examination:
             else place_of_frame(describe_error(error, self._own))
         )
         return Finding(
-            replace(result, message=message),
+            ending.with_input(replace(result, message=message), self._test_file.name),
             details,
             place and self._text.named(place),
             printed=self._examinee.printed.get(test.name, ""),

@@ -61,7 +61,7 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
     sentence = f"What it found: {finding.result.sentence}"
-    looks_at = "\n".join(filter(None, (finding.details, sentence)))
+    looks_at = "\n".join(filter(None, (finding.details, sentence, finding.result.to_try)))
     steps = [("What the test looks at", looks_at)]
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))

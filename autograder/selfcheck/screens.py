@@ -139,6 +139,8 @@ def _failure(finding: Finding) -> Iterator[RenderableType]:
     if finding.place:
         function = f", in `{finding.place.function}`" if finding.place.function else ""
         yield _indented(Text(f"→ {finding.place}{function}", "dim"))
+    if finding.result.to_try:
+        yield _indented(Text(finding.result.to_try, "dim"))
     if finding.printed.strip():
         yield _printed("It printed:", finding.printed, INDENT)
 
