@@ -284,7 +284,7 @@ class Grader:
         names = joined([f"`{name}`" for name in used], LISTED)
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
-        return replace(result, outcome="followed", score=score, message=message)
+        return replace(result, outcome="followed", score=score, message=message, to_try=None)
 
     def _failures_of_solution(
         self, name: str, tests: Sequence[Test], watch: Watch

@@ -312,7 +312,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     if packed.unchanged:
         lines.append(_indented(Text("It was there already, and your file has not changed since.")))
     elif packed.older:
-        lines.append(_indented(Text(f"{packed.older} is older and was left as it is.", "yellow")))
+        lines.append(_indented(Text(f"The older one is {packed.older} now.", "yellow")))
     lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
     lines += [Text(report.problem, "red")] if report.problem else []
     lines += [Text(warning, "yellow") for warning in report.warnings]
