@@ -19,16 +19,17 @@ from autograder.text.wording import listed as enumerated
 
 MOST_NUMBERS = 100_000
 DEEPEST = 8
-TINY, HUGE = 1e-6, 1e7
+TINY = 1e-6
+HUGE = 1e7
 Names = str | Sequence[str]  # "word", for "word 3", or a name for each place
 
 
 def number(value: Any) -> str:
     """Return one number with three digits: '0.25', '−3', '1,024', 'not a number', 'infinite'."""
-    found = numbers(value)
-    if len(found) != 1 or math.isnan(found[0]):
+    drawn_numbers = numbers(value)
+    if len(drawn_numbers) != 1 or math.isnan(drawn_numbers[0]):
         return "not a number"
-    value = found[0]
+    value = drawn_numbers[0]
     if math.isinf(value):
         return "infinite" if value > 0 else "−infinite"
     if 0 < abs(value) < TINY:
@@ -44,8 +45,8 @@ def numbers(values: Any) -> list[float]:
 
 def listed(values: Any, names: Names = "") -> str:
     """Return the first numbers, each behind its name."""
-    found = numbers(values)
-    words = [number(value) for value in found]
+    drawn_numbers = numbers(values)
+    words = [number(value) for value in drawn_numbers]
     if names:
         words = [f"{_name(names, place)}: {word}" for place, word in enumerate(words)]
     return enumerated(words) if words else "no numbers"
@@ -56,28 +57,28 @@ def curve(values: Any, name: str = "", places: Any = None) -> str:
 
     `places` are where they stand; without, they are counted from 0.
     """
-    found = numbers(values)
-    at = numbers(range(len(found)) if places is None else places)
+    drawn_numbers = numbers(values)
+    at = numbers(range(len(drawn_numbers)) if places is None else places)
     begun = f"{name} goes" if name else "goes"
-    real = [(value, place) for value, place in zip(found, at) if not math.isnan(value)]
+    real = [(value, place) for value, place in zip(drawn_numbers, at) if not math.isnan(value)]
     if not real:
         return f"{name} has no numbers".strip()
-    words = [f"{begun} from {number(found[0])} to {number(found[-1])}"]
-    ends = {number(found[0]), number(found[-1])}
+    words = [f"{begun} from {number(drawn_numbers[0])} to {number(drawn_numbers[-1])}"]
+    ends = {number(drawn_numbers[0]), number(drawn_numbers[-1])}
     for what, (value, place) in (("highest", max(real)), ("lowest", min(real))):
         if number(value) not in ends:
             words.append(f"{what} at {number(place)} ({number(value)})")
-    return ", ".join(words) + _missing(found)
+    return ", ".join(words) + _missing(drawn_numbers)
 
 
 def largest(values: Any, names: Names = "place") -> str:
     """Return where the largest of some numbers stands, and the number."""
-    found = numbers(values)
-    real = [(value, place) for place, value in enumerate(found) if not math.isnan(value)]
+    drawn_numbers = numbers(values)
+    real = [(value, place) for place, value in enumerate(drawn_numbers) if not math.isnan(value)]
     if not real:
         return "no numbers"
     value, place = max(real, key=lambda pair: pair[0])
-    return f"{_name(names, place)} ({number(value)})" + _missing(found)
+    return f"{_name(names, place)} ({number(value)})" + _missing(drawn_numbers)
 
 
 def cells(
@@ -94,9 +95,9 @@ def cells(
     table = _table(values)
     if not table:
         return "there is no table of numbers"
-    flat = [
-        (value, row, column) for row, line in enumerate(table) for column, value in enumerate(line)
-    ]
+    flat: list[tuple[float, int, int]] = []
+    for row, line in enumerate(table):
+        flat += [(value, row, column) for column, value in enumerate(line)]
     lit = [(value, row, column) for value, row, column in flat if abs(value) > from_]
     words = f"{len(lit)} of {len(flat)} cells are lit"
     if diagonal:
@@ -132,12 +133,13 @@ def image(axes: Any, rows: Names = "row", columns: Names = "column", diagonal: b
 
 def span(values: Any) -> str:
     """Return between which numbers some numbers lie."""
-    found = numbers(values)
-    real = [value for value in found if not math.isnan(value)]
+    drawn_numbers = numbers(values)
+    real = [value for value in drawn_numbers if not math.isnan(value)]
     if not real:
         return "no numbers"
-    low, high = number(min(real)), number(max(real))
-    return (low if low == high else f"{low} to {high}") + _missing(found)
+    low = number(min(real))
+    high = number(max(real))
+    return (low if low == high else f"{low} to {high}") + _missing(drawn_numbers)
 
 
 def places(values: Any, from_: float = 1e-9) -> str:
@@ -187,6 +189,6 @@ def _name(names: Names, place: int) -> str:
     return str(names[place]) if place < len(names) else f"place {place}"
 
 
-def _missing(found: Sequence[float]) -> str:
-    count = sum(map(math.isnan, found))
-    return f"; {count} of {len(found)} are not numbers" if count else ""
+def _missing(drawn_numbers: Sequence[float]) -> str:
+    count = sum(map(math.isnan, drawn_numbers))
+    return f"; {count} of {len(drawn_numbers)} are not numbers" if count else ""

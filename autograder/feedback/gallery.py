@@ -38,9 +38,9 @@ class PictureFunction:
         """Draw a student's code; return the figure and its sentence. Raises NoSentenceError, and what the code raises."""
         result = self.draw(student, **values)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str):
-            figure, sentence = result[0], _one_line(result[1])
+            sentence = _one_line(result[1])
             if sentence:
-                return figure, sentence
+                return result[0], sentence
         raise NoSentenceError(
             f"`{self.name}` in pictures.py returns no sentence about its picture: `return figure, sentence`."
         )

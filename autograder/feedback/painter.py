@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -124,10 +125,10 @@ def problems_of_solution(name: str) -> list[str]:
         return []
     solution = load_document(grader.course, assignment).text
     loaded = grader.load(assignment, SourceFile(f"{assignment.stem}.py", solution))
-    wanted = [drawing for drawings in pictures_in(pictures).values() for drawing in drawings]
+    wanted = list(itertools.chain.from_iterable(pictures_in(pictures).values()))
     drawn = drawn_pictures(loaded, wanted, Watch(), PATIENT)
     label = grader.course.label(pictures)
-    return [f"{label}, {one.title}: {one.problem}" for one in drawn if one.problem]
+    return [f"{label}, {picture.title}: {picture.problem}" for picture in drawn if picture.problem]
 
 
 def drawn_pictures(

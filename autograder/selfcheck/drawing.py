@@ -38,15 +38,15 @@ def draw_all(work: Work) -> list[Drawing]:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-        return [
-            _draw(function, student, folder)
-            for functions in gallery.values()
-            for function in functions
-        ]
+        drawings: list[Drawing] = []
+        for functions in gallery.values():
+            drawings += [_draw(function, student, folder) for function in functions]
+        return drawings
 
 
 def _draw(function: PictureFunction, student: Any, folder: Path) -> Drawing:
-    part, title = function.part, function.title
+    part = function.part
+    title = function.title
     file = folder / f"{part}_{function.name}.png"
     try:
         figure, words = function.drawn(student)

@@ -60,12 +60,12 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 
 def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
-    found = (
+    finds = (
         []
         if finding.unwritten
         else [f"What it found: {finding.result.sentence}", finding.result.to_try]
     )
-    looks_at = "\n".join(filter(None, (finding.details, *found)))
+    looks_at = "\n".join(filter(None, (finding.details, *finds)))
     steps = [("What the test looks at", looks_at)] if looks_at else []
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))

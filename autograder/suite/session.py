@@ -156,8 +156,8 @@ def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Endi
     if not isinstance(subject, RemoteSubject):
         return Ending(test, error)
     connection = subject.connection
-    known = evidence(error, connection.transcript)
-    return Ending(test, error, transcript=known, last_call=connection.last_call)
+    transcript = evidence(error, connection.transcript)
+    return Ending(test, error, transcript=transcript, last_call=connection.last_call)
 
 
 class SuiteSession:
