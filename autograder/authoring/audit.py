@@ -34,6 +34,7 @@ from autograder.course.mistakes import (
     mistakes_by_id,
     parts_of_mistakes,
 )
+from autograder.feedback.painter import problems_of_solution as pictures_of_solution
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, SourceFile, Submission
@@ -256,6 +257,7 @@ def audit_course(
         try:
             tried = [a.name for a in assignments if "solution" in kinds]
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
+            undrawn = {name: pool.submit(pictures_of_solution, name) for name in tried}
             with_mistakes = [a.name for a in assignments if "mistake" in kinds]
             caught = {name: pool.submit(catch.problems_of, name) for name in with_mistakes}
             carrying = {name: pool.submit(carried_over, name) for name in with_mistakes}
@@ -268,6 +270,7 @@ def audit_course(
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
+                audits[name].problems += undrawn[name].result()
             for (name, proof), future in proofs.items():
                 audits[name].proofs[proof] = future.result()
             for name in with_mistakes:

@@ -189,6 +189,8 @@ def _cause(cause: Cause) -> Iterator[str]:
     for failure in cause.failures:
         yield _items([f"✗ {_costing(test)}: {STATES[test.outcome]}" for test in failure])
         yield _prose(failure[0].message or "")
+        if failure[0].to_try:
+            yield _prose(failure[0].to_try)
 
 
 def _costing(test: TestResult) -> str:
@@ -207,7 +209,8 @@ def _drawn(drawn: Sequence[Picture], place: int, pictures: dict[str, bytes]) -> 
         pictures[path] = image
         yield f"### Your code’s picture: {escaped(picture.title)}"
         yield f"What to look for: {escaped(plain(picture.look_for))}"
-        yield f"![{_alternative(picture.title)}]({path})"
+        described = _alternative(f"{picture.title}: {picture.words}")
+        yield f"![{described}]({path})"
 
 
 def _alternative(title: str) -> str:

@@ -285,7 +285,7 @@ class Grader:
         names = joined([f"`{name}`" for name in used], LISTED)
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
-        return replace(result, outcome="followed", score=score, message=message)
+        return replace(result, outcome="followed", score=score, message=message, to_try=None)
 
     def _failures_of_solution(
         self, name: str, tests: Sequence[Test], watch: Watch
@@ -317,6 +317,9 @@ class Grader:
         if messages == "both":
             full = explain(ending.error, full=True, file=file)
             result = replace(result, full_message=full.message)
+        if messages == "full":
+            assignment = self.course.assignment(ending.test.item.path.parent.name)
+            result = ending.with_input(result, f"test_{assignment.stem}.py")
         if mistake is None:
             return result
         return replace(result, hint=mistake.hint, mistake=mistake.id or None)

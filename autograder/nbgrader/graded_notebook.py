@@ -103,9 +103,11 @@ def _picture_outputs(pictures: Iterable[Picture]) -> list[NotebookNode]:
     outputs = []
     for picture in pictures:
         if picture.image:
-            image = {"image/png": picture.image, "text/plain": picture.title}
+            described = f"{picture.title}: {picture.words}"
+            image = {"image/png": picture.image, "text/plain": described}
+            metadata = {"image/png": {"alt": described}}
             look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
-            outputs.append(nbformat.v4.new_output("display_data", image))
+            outputs.append(nbformat.v4.new_output("display_data", image, metadata=metadata))
             outputs.append(nbformat.v4.new_output("display_data", look_for))
         elif picture.problem:
             sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"

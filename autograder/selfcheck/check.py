@@ -321,7 +321,7 @@ class _Examination:
         message = failure.message.replace(" in the submission.", " in your file.")
         place = None if isinstance(error, MissingNameError) else place_of_frame(self._told(error))
         return Finding(
-            replace(result, message=message),
+            ending.with_input(replace(result, message=message), self._test_file.name),
             details,
             place and self._text.named(place),
             printed=self._examinee.printed.get(test.name, ""),

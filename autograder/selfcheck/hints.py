@@ -61,9 +61,13 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
 
 def steps_for(finding: Finding, text: StudentText) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
-    sentence = f"What it found: {finding.result.sentence}"
-    looks_at = "\n".join(filter(None, (finding.details, sentence)))
-    steps = [("What the test looks at", looks_at)]
+    finds = (
+        []
+        if finding.unwritten
+        else [f"What it found: {finding.result.sentence}", finding.result.to_try]
+    )
+    looks_at = "\n".join(filter(None, (finding.details, *finds)))
+    steps = [("What the test looks at", looks_at)] if looks_at else []
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))
     if finding.nudge:
@@ -73,7 +77,7 @@ def steps_for(finding: Finding, text: StudentText) -> list[HelpStep]:
         if section := text.section(finding.place.function):
             place, heading = section
             steps.append(("Read again", f"“{heading}” ({place})"))
-    return steps
+    return steps or [("What the test looks at", finding.result.sentence)]
 
 
 def _where(place: CodeLocation, text: StudentText) -> str:

@@ -67,7 +67,8 @@ class Test:
 class Ending:
     """The end of one test: an error, an earlier test that did not pass and that it needs, or neither if it passed.
 
-    `transcript` holds the answers of a module behind a connection, or what a check told of them.
+    `transcript` holds the answers of a module behind a connection, or what a check told of them;
+    `last_call` is the test's last call of it, as a line to paste.
     """
 
     test: Test
@@ -75,6 +76,7 @@ class Ending:
     waits_for: Test | None = None
     transcript: Transcript | None = None
     seconds: float = 0.0
+    last_call: str = ""
 
     @property
     def passed(self) -> bool:
@@ -83,6 +85,17 @@ class Ending:
     @property
     def failed(self) -> bool:
         return self.error is not None
+
+    def with_input(self, result: TestResult, test_file: str) -> TestResult:
+        """Return the result of a failure with its input: the last call, or where the test stands in the students' file.
+
+        A hidden test stands in none, and unwritten code needs none.
+        """
+        if result.is_unwritten or (self.test.hidden and not self.last_call):
+            return result
+        _, line, _ = self.test.item.location
+        place = f"The test: {test_file}, line {(line or 0) + 1}"
+        return replace(result, to_try=f"Try: `{self.last_call}`" if self.last_call else place)
 
     def result(self, failure: Failure | None) -> TestResult:
         """Return what a grade holds of it; `failure` explains the error."""
@@ -130,7 +143,9 @@ def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Endi
     """Return the ending of a test with what its subject answered."""
     if not isinstance(subject, RemoteSubject):
         return Ending(test, error)
-    return Ending(test, error, transcript=evidence(error, subject.connection.transcript))
+    connection = subject.connection
+    transcript = evidence(error, connection.transcript)
+    return Ending(test, error, transcript=transcript, last_call=connection.last_call)
 
 
 class SuiteSession:

@@ -19,20 +19,24 @@ GOLDENS = Path(__file__).parent / "goldens"
 PICTURES = '''\
 from matplotlib.figure import Figure
 
+from autograder.checks import pictured
+
 
 def a_row_of_sums(student):
     """The sums climb like a staircase."""
     figure = Figure(figsize=(2, 2))
-    figure.subplots().plot([student.add(n, 1) for n in range(3)])
-    return figure
+    sums = [student.add(n, 1) for n in range(3)]
+    figure.subplots().plot(sums)
+    return figure, f"The sums are {pictured.listed(sums)}."
 
 
 def pushes(student):
     """The total only grows."""
     figure = Figure(figsize=(2, 2))
     total = student.Total()
-    figure.subplots().plot([total.push(n) for n in range(3)])
-    return figure
+    totals = [total.push(n) for n in range(3)]
+    figure.subplots().plot(totals)
+    return figure, f"The totals are {pictured.listed(totals)}."
 
 
 PICTURES = {"add": [a_row_of_sums], "total": [pushes]}

@@ -54,6 +54,19 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
 
 
 @pytest.mark.slow
+def test_picture_without_a_sentence_is_refused(course):
+    text = "from matplotlib.figure import Figure\n\n\ndef bars(student):\n    return Figure()\n"
+    (course / SUITE / "pictures.py").write_text(f'{text}\n\nPICTURES = {{"add": [bars]}}\n')
+    build(load_course(course))
+    code, record = audit(course, "--only", "solution")
+    assert code == 1
+    assert record["problems"] == [
+        f"{SUITE}/pictures.py, bars: `bars` in pictures.py returns no sentence about its picture: "
+        "`return figure, sentence`."
+    ]
+
+
+@pytest.mark.slow
 def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course):
     file = course / SUITE / "failing_tests.json"
     assert audit(course, "--only", "mistake")[0] == 0 and not file.exists()

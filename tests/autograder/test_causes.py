@@ -57,6 +57,17 @@ def test_notebook_shows_one_cause_of_several_tests_above_them() -> None:
         assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
 
 
+TO_TRY = "Try: `add('<b>', 3)`"
+
+
+def test_notebook_ends_a_failure_with_the_call_to_try() -> None:
+    tried = [replace(one, to_try=TO_TRY) for one in (*RESULTS, *SAME) if one.fails]
+    for results in (tuple(tried[:3]), tuple(tried[3:])):
+        text, page = repr(Message("Part", results)), Message("Part", results)._repr_html_()
+        assert text.count(TO_TRY) == page.count("Try: <code>add(&#x27;&lt;b&gt;&#x27;, 3)</code>")
+        assert text.count(TO_TRY) == len({one.message for one in results})
+
+
 def test_sums_for_machines_are_rounded() -> None:
     tenths = tuple(replace(result(f"{n}", "passed"), score=0.1, max_score=0.1) for n in range(8))
     assert sum(test.score for test in tenths) != 0.8

@@ -256,6 +256,12 @@ def test_equal_failures_are_shown_once(tmp_path: Path, course: Course) -> None:
     assert "No test passes yet." in page.text
 
 
+def test_failure_ends_with_the_call_to_try(tmp_path: Path, course: Course) -> None:
+    failed = result(0, "failed", message="Too small.", to_try="Try: `add('<b>', 3)`")
+    page = page_with(tmp_path, course, failed)
+    assert "Too small. Try: add('<b>', 3)" in page.text and "add('<b>', 3)" in page.inside("code")
+
+
 def test_page_shows_the_file_and_the_submission_time(tmp_path: Path, course: Course) -> None:
     files = (SourceFile("adding.py", "x = 1"), SourceFile("<b>.ipynb", "{}"))
     (known,) = texts.put(tmp_path, [Submission("ada", NAME, files)])

@@ -44,6 +44,7 @@ def some_failures() -> Grade:
         message="It is wrong: é",
         hint="Which?",
         mistake="axis",
+        to_try="Try: `attention(1)`",
     )
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
     old_sandbox = "host-network"  # journals that name it are read for ever
@@ -91,7 +92,8 @@ def test_line_holds_the_promised_fields_and_the_tests_that_were_not_passed(tmp_p
         ["failed", "followed"],
         [],
     ]
-    assert list(lines[1]["tests"][0]) == ["name", "outcome", "score", "message", "hint", "mistake"]
+    promised = ["name", "outcome", "score", "message", "hint", "mistake"]
+    assert [list(test) for test in lines[1]["tests"]] == [[*promised, "to_try"], promised]
 
 
 def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path: Path) -> None:

@@ -175,6 +175,7 @@ def test_grader_stores_both_messages_and_the_seconds(wrong):
         and "was expected" in failed.full_message
     )
     assert not by_name["test_two_and_three_are_five"].hidden
+    assert all(test.to_try is None for test in wrong.tests if test.hidden)
     assert (
         len(wrong.test_seconds) == len(wrong.tests)
         and sum(wrong.test_seconds) <= wrong.seconds + 0.01
