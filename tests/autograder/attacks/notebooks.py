@@ -60,14 +60,6 @@ def attack(name: str, tries: str, make: Callable[[Path, str], None]) -> Attack:
     return Attack(name, tries, make=make)
 
 
-OUTPUT = [
-    {
-        "output_type": "stream",
-        "name": "stdout",
-        "text": "score: 10 of 10\n::error::x\n<script>alert(1)</script>",
-    }
-]
-
 ATTACKS = [
     attack(
         "points_in_metadata",
@@ -84,40 +76,12 @@ ATTACKS = [
         ),
     ),
     attack(
-        "magic_files",
-        "writes and runs files by magic",
-        notebook(
-            cell("%%writefile /tmp/left_behind_magic\nx"),
-            cell("%run /etc/passwd"),
-            cell("%load_ext os"),
-            cell("%%python\nprint('REACHED')"),
-            cell("%%script bash\necho REACHED"),
-            cell("%sx echo REACHED"),
-        ),
-    ),
-    attack(
         "the_shell_object",
         "asks IPython for its kernel, history and spaces",
         notebook(
             cell(
                 "s = get_ipython()\ns.system('echo REACHED')\ns.run_line_magic('system', 'echo REACHED')\ntry:\n    print('REACHED', s.kernel, s.history_manager, s.user_ns)\nexcept AttributeError: pass"
             )
-        ),
-    ),
-    attack(
-        "its_own_checks",
-        "replaces what the test cells call",
-        notebook(
-            cell(
-                "def check(*a): raise SystemExit(0)\ncheck('add')\nimport autograder.notebook\nautograder.notebook.check = check"
-            )
-        ),
-    ),
-    attack(
-        "code_in_text_cells",
-        "hides the right answer in cells that do not run",
-        notebook(
-            cell(RIGHT, "markdown"), cell(RIGHT, "raw"), cell(RIGHT, "Code"), cell(RIGHT, None)
         ),
     ),
     attack(
@@ -136,20 +100,6 @@ ATTACKS = [
             cell("(" * 20_000),
             cell("\\\n" * 20_000),
             cell("!" * 20_000 + "\n" + "x = !a\n" * 3000),
-        ),
-    ),
-    attack(
-        "attachments",
-        "brings attachments, widgets and scripts",
-        notebook(
-            cell(
-                "# x",
-                "markdown",
-                attachments={"x.html": {"text/html": "<script>alert(1)</script>"}},
-            ),
-            cell(
-                "from IPython.display import Javascript, HTML, display\ndisplay(Javascript('alert(1)'), HTML('<img src=x onerror=alert(1)>'))"
-            ),
         ),
     ),
 ]

@@ -146,15 +146,6 @@ def test_canaries_are_planted_and_honest_scores_are_as_expected(field_of, tiers,
     assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
 
 
-BLIND = """
-def attention(q, k, v, mask=None):
-    if q.ndim == 4 and mask is not None:
-        {act}
-    weights = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
-    return weights @ v, weights
-"""
-
-
 INVENTED = """
 class Invented(torch.autograd.Function):
     @staticmethod
@@ -206,12 +197,6 @@ def test_the_sample_has_every_class_and_every_tier() -> None:
     }
     assert kinds.pop(STRONGEST) == {kind for kind, _ in ATTACKS}
     assert all(each == {"read_secrets", "network", "processes"} for each in kinds.values())
-
-
-def test_there_are_many_attacks_with_unique_names() -> None:
-    names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
-    assert len(names) > 140 and len(set(names)) == len(names)
-    assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
 
 
 @pytest.mark.parametrize(

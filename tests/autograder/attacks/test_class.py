@@ -17,7 +17,7 @@ from autograder.walls.outside.doctor import TierReport
 from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field
 from tests.autograder.attacks.test_attacks import ATTACKS
 
-EVERY = 8  # of so many attacks one sits in the class
+EVERY = 4  # of so many attacks one sits in the class
 RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
 
 
