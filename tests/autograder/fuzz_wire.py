@@ -110,12 +110,8 @@ def _changed(value: Any, chance: random.Random) -> Any:
 
 
 MUTATIONS: tuple[Callable[[bytes, bytes, random.Random], tuple[bytes, bytes]], ...] = (
-    flip_bytes,
-    cut_or_double,
-    change_data,
-    change_values,
-    wrap,
-)
+    flip_bytes, cut_or_double, change_data, change_values, wrap,
+)  # fmt: skip
 
 
 def outcome(header: bytes, data: bytes, max_text: int = wire.MAX_TEXT) -> str:

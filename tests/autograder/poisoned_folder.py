@@ -7,18 +7,9 @@ import sys
 from pathlib import Path
 
 PACKAGES = (
-    "numpy",
-    "torch",
-    "pytest",
-    "_pytest",
-    "pluggy",
-    "yaml",
-    "jinja2",
-    "markupsafe",
-    "pydantic",
-    "typer",
-    "rich",
-)
+    "numpy", "torch", "pytest", "_pytest", "pluggy", "yaml", "jinja2", "markupsafe", "pydantic",
+    "typer", "rich",
+)  # fmt: skip
 PACKAGES += (
     "click",
     "filelock",

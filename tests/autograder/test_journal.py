@@ -180,18 +180,9 @@ def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
 
 
 NO_SCORES = [
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "-0.5",
-    "30.01",
-    "1e999",
-    "9" * 400,
-    '"28"',
-    "true",
-    "null",
+    "NaN", "Infinity", "-Infinity", "-0.5", "30.01", "1e999", "9" * 400, '"28"', "true", "null",
     "[28]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", NO_SCORES)

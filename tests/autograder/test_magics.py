@@ -80,16 +80,11 @@ def test_line_magic_runs_its_line(name: str) -> None:
 @pytest.mark.parametrize(
     "cell",
     [
-        "%%time\ndef (",
-        "%%",
-        "%%time",
-        "%",
-        "get_ipython().run_cell_magic(*x)",
+        "%%time\ndef (", "%%", "%%time", "%", "get_ipython().run_cell_magic(*x)",
         "get_ipython().run_cell_magic('time', 1, 2)",
-        "get_ipython().run_line_magic('time', '\\\\')",
-        "%%time\n" * 50 + "x = 1",
+        "get_ipython().run_line_magic('time', '\\\\')", "%%time\n" * 50 + "x = 1",
     ],
-)
+)  # fmt: skip
 def test_odd_cells_stop_nobody(cell: str) -> None:
     """What Python cannot read is an error of that cell alone."""
     assert plain_cell(cell)

@@ -69,18 +69,11 @@ def files(folder: Path) -> set[str]:
 
 
 EVERYTHING = {
-    "AGENTS.md",
-    "README.md",
-    "requirements.txt",
-    "constraints.txt",
-    ".devcontainer/devcontainer.json",
-    f"kit/{KIT}",
-    "kit/install.py",
-    f"assignments/{NAME}/adding.py",
-    f"assignments/{NAME}/adding.ipynb",
-    f"assignments/{NAME}/test_adding.py",
-    f"assignments/{NAME}/hints.json",
-}
+    "AGENTS.md", "README.md", "requirements.txt", "constraints.txt",
+    ".devcontainer/devcontainer.json", f"kit/{KIT}", "kit/install.py",
+    f"assignments/{NAME}/adding.py", f"assignments/{NAME}/adding.ipynb",
+    f"assignments/{NAME}/test_adding.py", f"assignments/{NAME}/hints.json",
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------------- what students get
@@ -232,12 +225,10 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
 LEAKS = {
     "a line of the solution": (f"    {SECRET}", "gives away line"),
     "a hidden test": ("# test_any_two_numbers", "names the hidden test `test_any_two_numbers`."),
-    "a hint": (
-        "# What happens to the numbers of earlier pushes?",
-        "the mistake `forgets_what_came_before` of 01_adding",
-    ),
+    "a hint": ("# What happens to the numbers of earlier pushes?",
+               "the mistake `forgets_what_came_before` of 01_adding"),
     "a marker": ("### BEGIN SOLUTION", "contains a marker of a solution."),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text, problem", LEAKS.values(), ids=LEAKS)

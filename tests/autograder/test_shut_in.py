@@ -241,6 +241,7 @@ def temporary_file() -> str:
     return tempfile.gettempdir()
 
 
+@pytest.mark.slow
 def test_nothing_remains_of_the_temporary_files(course):
     with graders(Plan(course, run_seed=1)) as pool:
         folder = Path(pool.submit(tempfile.gettempdir).result())
@@ -280,9 +281,9 @@ def test_the_next_run_removes_what_a_killed_run_left_and_nothing_else(tmp_path, 
     assert not Path(lives.name).exists()
 
 
+@pytest.mark.slow
 def test_fork_server_that_is_missing_or_dies_is_started_by_the_grader(course):
     with graders(Plan(course, run_seed=1)) as pool:
-        assert pool.submit(spawned, "decimal").result() == 3
         assert pool.submit(spawned, "decimal").result() == 3
         pool.submit(fork_server_ended).result()
         assert pool.submit(spawned, "decimal").result() == 3

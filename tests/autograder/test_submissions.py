@@ -74,26 +74,17 @@ SHAPES: dict[str, tuple[list[str], str, set[tuple[str, str]] | None]] = {
     "the file ada/adding.py": (["ada/adding.py"], "ada/adding.py", ADA),
     "the file 01_adding/ada.py": (["01_adding/ada.py"], "01_adding/ada.py", ADA),
     "a folder of adding.py": (["ada/adding.py"], "ada", ADA),
-    "a folder of 01_adding/": (
-        ["ada/01_adding/x.py", "ada/02_totals/x.py"],
-        "ada",
-        {("ada", "01_adding"), ("ada", "02_totals")},
-    ),
-    "01_adding/ of ada.py": (
-        ["01_adding/ada.py", "01_adding/ben.py"],
-        "01_adding",
-        {("ada", "01_adding"), ("ben", "01_adding")},
-    ),
+    "a folder of 01_adding/": (["ada/01_adding/x.py", "ada/02_totals/x.py"], "ada",
+                               {("ada", "01_adding"), ("ada", "02_totals")}),
+    "01_adding/ of ada.py": (["01_adding/ada.py", "01_adding/ben.py"], "01_adding",
+                             {("ada", "01_adding"), ("ben", "01_adding")}),
     "01_adding/ of ada/adding.py": (["01_adding/ada/adding.py"], "01_adding", ADA),
     "a folder of ada/01_adding/": (["class/ada/01_adding/adding.py"], "class", ADA),
     "a folder of ada/adding.py": (["class/ada/adding.py"], "class", ADA),
-    "a folder of ada/, lost.py": (
-        ["class/ada/adding.py", "class/lost.py"],
-        "class",
-        {("ada", "01_adding"), ("lost", "lost.py")},
-    ),
+    "a folder of ada/, lost.py": (["class/ada/adding.py", "class/lost.py"], "class",
+                                  {("ada", "01_adding"), ("lost", "lost.py")}),
     "a folder of lost.py": (["class/lost.py"], "class", None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("files, given, submissions", SHAPES.values(), ids=SHAPES)

@@ -44,9 +44,6 @@ def files_that_python_runs(folder: Path, wrong: str) -> None:
 
 ATTACKS = [
     Attack("zip_slip", "a zip that writes outside its folder", make=zip_slip),
-    Attack(
-        "files_that_python_runs",
-        "files that Python or pytest would run by themselves",
-        make=files_that_python_runs,
-    ),
-]
+    Attack("files_that_python_runs", "files that Python or pytest would run by themselves",
+           make=files_that_python_runs),
+]  # fmt: skip

@@ -61,11 +61,8 @@ def attack(name: str, tries: str, make: Callable[[Path, str], None]) -> Attack:
 
 
 ATTACKS = [
-    attack(
-        "points_in_metadata",
-        "writes its points into the metadata",
-        notebook(cell("x = 1", metadata={"nbgrader": GRADED})),
-    ),
+    attack("points_in_metadata", "writes its points into the metadata",
+           notebook(cell("x = 1", metadata={"nbgrader": GRADED}))),
     attack(
         "shell_commands",
         "runs commands of the shell",
@@ -102,4 +99,4 @@ ATTACKS = [
             cell("!" * 20_000 + "\n" + "x = !a\n" * 3000),
         ),
     ),
-]
+]  # fmt: skip

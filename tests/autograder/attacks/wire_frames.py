@@ -15,11 +15,6 @@ def answer(sock, number, operation, arguments):
     time.sleep(9)
 """
 ATTACKS = [
-    Attack(
-        "four_gigabytes",
-        "announces 4 GB",
-        taking_over(FOUR_GIGABYTES),
-        course=HEADS,
-        proves="TOOK OVER",
-    )
-]
+    Attack("four_gigabytes", "announces 4 GB", taking_over(FOUR_GIGABYTES), course=HEADS,
+           proves="TOOK OVER"),
+]  # fmt: skip

@@ -448,15 +448,9 @@ def silent_server(scene: Scene) -> Outcome:
 
 
 ONE_OF_A_KIND = [
-    hooks,
-    redirection,
-    checked_out_where_it_says,
-    folder_that_others_write,
-    link,
-    path_outside,
-    tree_of_trees,
-    inflated,
-]
+    hooks, redirection, checked_out_where_it_says, folder_that_others_write, link, path_outside,
+    tree_of_trees, inflated,
+]  # fmt: skip
 LOCAL = [
     *(link_for_objects, link_for_the_repository, file_that_names_a_folder),
     *(another_repository_s_tree, settings_that_others_write, folder_above_that_others_write),

@@ -86,18 +86,12 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
             },
             id="a display name that is the number of another student takes nothing from them",
         ),
-        pytest.param(
-            {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"},
-            {"anon_x1Yz9": ("", False), "anon_Qw3rT": ("", True)},
-            id="anonymous",
-        ),
-        pytest.param(
-            {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"},
-            {"1002": ("hoppergrace", True)},
-            id="late mark in lowercase",
-        ),
+        pytest.param({"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"},
+                     {"anon_x1Yz9": ("", False), "anon_Qw3rT": ("", True)}, id="anonymous"),
+        pytest.param({"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"},
+                     {"1002": ("hoppergrace", True)}, id="late mark in lowercase"),
     ],
-)
+)  # fmt: skip
 def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path, files, expected):
     gather(packed("submissions.zip", files))
     facts = known(tmp_path / "submitted")
