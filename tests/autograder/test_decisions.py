@@ -37,11 +37,8 @@ assignments:
 """
 SIGNED = "by: Grace Hopper, at: 2026-11-30 14:05"
 POINTS = {
-    "small": ("add", 1.0),
-    "any": ("add", 3.0),
-    "push": ("total", 2.0),
-    "sums": ("total", 4.0),
-}
+    "small": ("add", 1.0), "any": ("add", 3.0), "push": ("total", 2.0), "sums": ("total", 4.0),
+}  # fmt: skip
 
 
 def graded(student: str, failed: tuple[str, ...] = (), suite: str = "suite") -> Grade:
@@ -182,18 +179,9 @@ def test_a_dropped_test_gives_nothing_to_code_that_is_not_written(
 
 def test_decide_says_whose_scores_a_dropped_test_changes(command, course, folder):
     told = command(
-        "decide",
-        "--grades",
-        str(folder),
-        "--drop",
-        "any",
-        "--counts",
-        "full",
-        "-r",
-        "Too strict.",
-        "-a",
-        NAME,
-    ).output
+        "decide", "--grades", str(folder), "--drop", "any", "--counts", "full", "-r", "Too strict.",
+        "-a", NAME,
+    ).output  # fmt: skip
     assert "ada, 01_adding: 7 of 10 points → 10 of 10 points" in told
     assert "Scores that do not change: 3." in told
     assert "cy" not in told

@@ -278,11 +278,9 @@ def test_grades_of_before_with_points_for_catch_py_are_still_read_and_shown(
     caught = Result("catch_A", "catch", "An input catches program A.", "failed", 0.0, 2.0, "No.")
     older = graded("ada")
     older = replace(
-        older,
-        max_score=older.max_score + 2,
-        tests=(*older.tests, caught),
+        older, max_score=older.max_score + 2, tests=(*older.tests, caught),
         submission_sha256=stored.digest,
-    )
+    )  # fmt: skip
     with Journal(tmp_path) as journal:
         journal.append(older)
     (read,) = Reading(tmp_path / "grades.jsonl")

@@ -38,13 +38,9 @@ def graded(student: str = "ada", tests: int = 30, **changes: object) -> Grade:
 def some_failures() -> Grade:
     tests = list(graded().tests)
     tests[3] = replace(
-        tests[3],
-        outcome="failed",
-        score=0.0,
-        message="It is wrong: é",
-        hint="Which?",
+        tests[3], outcome="failed", score=0.0, message="It is wrong: é", hint="Which?",
         mistake="axis",
-    )
+    )  # fmt: skip
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
     old_sandbox = "host-network"  # journals that name it are read for ever
     return replace(graded("bo", score=28.5, isolation=old_sandbox), tests=tuple(tests))
@@ -52,14 +48,9 @@ def some_failures() -> Grade:
 
 def refused() -> Grade:
     return Grade(
-        "cy",
-        "03_masked_heads",
-        "refused",
-        0.0,
-        30.0,
-        problem="There is no file.",
+        "cy", "03_masked_heads", "refused", 0.0, 30.0, problem="There is no file.",
         submission_sha256="b" * 64,
-    )
+    )  # fmt: skip
 
 
 def write(folder: Path, *grades: Grade) -> list[str]:
@@ -71,11 +62,8 @@ def write(folder: Path, *grades: Grade) -> list[str]:
 
 def test_grades_are_read_as_they_were_written(tmp_path: Path) -> None:
     grades = [
-        graded(),
-        some_failures(),
-        refused(),
-        graded("dan", flags=("Line 3 looks names up.",)),
-    ]
+        graded(), some_failures(), refused(), graded("dan", flags=("Line 3 looks names up.",)),
+    ]  # fmt: skip
     write(tmp_path, *grades)
     assert list(Reading(tmp_path / FILE_NAME)) == grades
     with Journal(tmp_path) as journal:

@@ -422,13 +422,9 @@ def submission(student: str, text: str = "x = 1\n", path: Path | None = None) ->
 
 def run_of(folder: Path, grades: list[Grade], finals: Mapping[GradeKey, Final]) -> Run:
     return Run(
-        folder,
-        folder / "index.html",
-        tuple(grades),
-        finals,
-        names=read_names(folder),
+        folder, folder / "index.html", tuple(grades), finals, names=read_names(folder),
         summary=RunSummary(),
-    )
+    )  # fmt: skip
 
 
 def test_times_are_read_from_collected_json_and_earlier_ones_are_kept(tmp_path):

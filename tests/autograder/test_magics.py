@@ -139,11 +139,8 @@ def test_lines_of_a_script_from_nbconvert_are_those_of_the_file() -> None:
     assert line_of_error(module, "below") == text.splitlines().index("    return a.nothing") + 1
     places = Text(text, "net.py")
     assert {name: place.line for name, place in places.functions().items()} == {
-        "Other": 3,
-        "Other.forward": 3,
-        "timed": 3,
-        "below": 9,
-    }
+        "Other": 3, "Other.forward": 3, "timed": 3, "below": 9,
+    }  # fmt: skip
     assert places.named(CodeLocation("net.py", 3, None, "timed")).function == "timed"
     body = "import torch.nn.functional as F\nx = F.layer_norm\n"
     assert dict((name, line) for name, line, _ in source.names_used(CONVERTED.format(body=body), "net.py")["uses"])[

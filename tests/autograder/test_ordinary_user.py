@@ -53,13 +53,8 @@ class Surroundings:
 
     def pytest(self, file: str, *chosen: str) -> subprocess.CompletedProcess[str]:
         options = [
-            "-q",
-            "-rs",
-            "-p",
-            "no:cacheprovider",
-            f"--basetemp={self.folder / 'pytest'}",
-            *chosen,
-        ]
+            "-q", "-rs", "-p", "no:cacheprovider", f"--basetemp={self.folder / 'pytest'}", *chosen,
+        ]  # fmt: skip
         return self.run(
             "-m", "pytest", "--rootdir", str(ROOT), *options, str(ROOT / file), seconds=12 * HANGS
         )

@@ -52,15 +52,8 @@ def write_wheel(folder: Path, members: dict[str, str]) -> Path:
 
 def release(root: Path, wheel: Path, output: Path, *words: str):
     command = [
-        "release",
-        *words,
-        "--course",
-        str(root),
-        "--output",
-        str(output),
-        "--wheel",
-        str(wheel),
-    ]
+        "release", *words, "--course", str(root), "--output", str(output), "--wheel", str(wheel),
+    ]  # fmt: skip
     return CliRunner().invoke(app, command)
 
 
@@ -89,13 +82,9 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
     made = {
-        "AGENTS.md",
-        "README.md",
-        "requirements.txt",
-        ".devcontainer/devcontainer.json",
-        f"kit/{KIT}",
-        "kit/install.py",
-    }
+        "AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json",
+        f"kit/{KIT}", "kit/install.py",
+    }  # fmt: skip
     for name in EVERYTHING - made:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
@@ -352,11 +341,8 @@ def test_wheel_and_pages_of_this_course_contain_no_leaks():
     kit = release_of_kit(course)
     assert any(name.startswith("kit/") for name in kit)
     assert {name for name in kit if name.endswith(".md")} == {
-        "AGENTS.md",
-        "README.md",
-        "docs/glossary.md",
-        "docs/students.md",
-    }
+        "AGENTS.md", "README.md", "docs/glossary.md", "docs/students.md",
+    }  # fmt: skip
     assert list(leaks(course, course.assignments, kit)) == []
 
 

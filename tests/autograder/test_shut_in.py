@@ -261,12 +261,9 @@ def test_the_next_run_removes_what_a_killed_run_left_and_nothing_else(tmp_path, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", ABANDONS],
-        capture_output=True,
-        text=True,
-        env=environment,
+        [sys.executable, "-c", ABANDONS], capture_output=True, text=True, env=environment,
         check=False,
-    )
+    )  # fmt: skip
     abandoned = Path(done.stdout.strip())
     lives, other = PrivateFolder(), tmp_path / f"{abandoned.name}-link"
     other.symlink_to(tmp_path / "of somebody", target_is_directory=True)

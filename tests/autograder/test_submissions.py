@@ -106,11 +106,9 @@ def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> 
     write(folder, {"test_user.py": CODE})
     submissions = texts(found(folder, course, "01_adding"))
     assert {student: sorted(files) for (student, _), files in submissions.items()} == {
-        "ada": ["ada.py"],
-        "ben": ["ben.ipynb"],
-        "cleo": ["cleo.ipynb", "cleo.py"],
+        "ada": ["ada.py"], "ben": ["ben.ipynb"], "cleo": ["cleo.ipynb", "cleo.py"],
         "test_user": ["test_user.py"],
-    }
+    }  # fmt: skip
     with pytest.raises(RefusedError, match="--assignment"):
         find_submissions(folder, course)
 
@@ -204,13 +202,10 @@ def test_unusable_student_folders_are_refused_with_a_reason(
     folder = write(
         tmp_path / "c",
         {
-            "ada/adding.py": CODE,
-            ".cleo/adding.py": CODE,
-            "..dots/adding.py": CODE,
-            "eve/essay.pdf": "x",
-            "x_cache/adding.py": CODE,
+            "ada/adding.py": CODE, ".cleo/adding.py": CODE, "..dots/adding.py": CODE,
+            "eve/essay.pdf": "x", "x_cache/adding.py": CODE,
         },
-    )
+    )  # fmt: skip
     (folder / "ben").mkdir()
     (folder / ".finn").mkdir()
     problems = {s.student: s.problem for s in find_submissions(folder, course, option)}

@@ -485,12 +485,9 @@ def test_failed_check_inside_a_callback_cannot_be_hidden_by_the_worker(hostile):
 
 
 FRAMES = [
-    'b"\\xff" * 8',
-    'frame({"id": 99, "ok": 1})',
-    "frame([1, 2, 3])",
-    'frame({"callback": 0})',
+    'b"\\xff" * 8', 'frame({"id": 99, "ok": 1})', "frame([1, 2, 3])", 'frame({"callback": 0})',
     'frame({"id": 3, "ok": 1, "error": 2})',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("data", FRAMES)

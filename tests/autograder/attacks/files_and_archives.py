@@ -19,11 +19,9 @@ def write_zip(
 def zip_slip(folder: Path, wrong: str) -> None:
     up = "../" * 12
     outside = [
-        f"{up}tmp/{LEFT_BEHIND}_1",
-        f"/tmp/{LEFT_BEHIND}_2",
-        f"..\\..\\{LEFT_BEHIND}_3",
+        f"{up}tmp/{LEFT_BEHIND}_1", f"/tmp/{LEFT_BEHIND}_2", f"..\\..\\{LEFT_BEHIND}_3",
         f"C:/{LEFT_BEHIND}_4",
-    ]
+    ]  # fmt: skip
     write_zip(folder / "adding.zip", [("adding.py", wrong), *[(name, "x") for name in outside]])
 
 

@@ -13,24 +13,16 @@ from tests.autograder.attacks.field import Attack
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 GRADED = {
-    "grade": True,
-    "solution": True,
-    "locked": False,
-    "points": 9999,
-    "grade_id": "add",
+    "grade": True, "solution": True, "locked": False, "points": 9999, "grade_id": "add",
     "schema_version": 3,
-}
+}  # fmt: skip
 
 
 def cell(source: Any, kind: str = "code", **others: Any) -> dict:
     return {
-        "cell_type": kind,
-        "source": source,
-        "metadata": {},
-        "outputs": [],
-        "execution_count": None,
+        "cell_type": kind, "source": source, "metadata": {}, "outputs": [], "execution_count": None,
         **others,
-    }
+    }  # fmt: skip
 
 
 def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
@@ -38,12 +30,9 @@ def notebook(*cells: Any, **others: Any) -> Callable[[Path, str], None]:
 
     def make(folder: Path, wrong: str) -> None:
         whole = {
-            "nbformat": 4,
-            "nbformat_minor": 5,
-            "metadata": {},
-            "cells": [cell(wrong), *cells],
+            "nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell(wrong), *cells],
             **others,
-        }
+        }  # fmt: skip
         (folder / "adding.ipynb").write_text(json.dumps(whole))
 
     return make

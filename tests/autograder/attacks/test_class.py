@@ -25,14 +25,11 @@ def honest(field: Field) -> list[Submission]:
     """Return different correct, partly correct, unfinished and invalid submissions."""
     texts = {
         TINY: [
-            field.right[TINY],
-            TINY_WRONG,
-            RIGHT_OTHERWISE,
-            "def add(a, b): raise NotImplementedError",
-            "x = = 1",
+            field.right[TINY], TINY_WRONG, RIGHT_OTHERWISE,
+            "def add(a, b): raise NotImplementedError", "x = = 1",
         ],
         HEADS: [field.right[HEADS], heads_wrong(), "import torch\n" + TINY_WRONG],
-    }
+    }  # fmt: skip
     return [
         submission(f"honest{number}-{place}", name, f"{text}\n# {number}\n")
         for name, answers in texts.items()

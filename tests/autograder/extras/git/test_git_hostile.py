@@ -46,16 +46,12 @@ SMALL = Limits(bytes=300_000, files=1_000, seconds=30, memory=400 * MEGABYTE, at
 LARGE = 450 * MEGABYTE  # more than the memory that git gets here
 HOOKS = [
     *[
-        "pre-receive",
-        "update",
-        "post-receive",
-        "post-update",
-        "reference-transaction",
+        "pre-receive", "update", "post-receive", "post-update", "reference-transaction",
         "proc-receive",
     ],
     *["pre-push", "post-checkout", "fsmonitor-watchman", "push-to-checkout", "pre-auto-gc"],
     "post-index-change",
-]
+]  # fmt: skip
 PROGRAMS = ("git-lfs", "git-remote-evil", "git-evil", "git-credential-evil", "ssh", "gpg", "less")
 
 
