@@ -396,7 +396,7 @@ def test_hostile_generator_states_are_refused():
 
 
 def test_mutated_frames_raise_only_wire_error():
-    counts, failures, _ = fuzz_wire.fuzz(4000, seed=2026)
+    counts, failures = fuzz_wire.fuzz(4000, seed=2026)
     assert not failures, failures[0]
     assert {result for _, result in counts} == {"read", "refused"}
 
