@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import shutil
 from pathlib import Path
-
-import nbformat
-from nbformat import NotebookNode
 
 from autograder.course.config import load_course
 from tests.autograder.at_hand import build_at_hand
@@ -71,8 +67,3 @@ def same_as_golden(name: str, screen: str) -> None:
     if os.environ.get("AUTOGRADER_GOLDENS") == "write":
         golden.write_text(screen, "utf-8")
     assert screen == golden.read_text("utf-8"), f"{name} looks different; see {golden}"
-
-
-def in_format_3(notebook: NotebookNode) -> str:
-    """Return a notebook's text as editors wrote it before 2015."""
-    return str(nbformat.v3.writes_json(nbformat.convert(copy.deepcopy(notebook), 3)))

@@ -82,16 +82,12 @@ def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course
     ("record", "reason"),
     [
         ({"subtracts": []}, "the mistake `forgets_what_came_before` is not in it"),
-        (
-            {"subtracts": [], "forgets_what_came_before": [], "adds": []},
-            "there is no mistake `adds` any more",
-        ),
-        (
-            {"subtracts": ["test_gone"], "forgets_what_came_before": ["test_pushes_add_up"]},
-            "there is no test `test_gone` any more",
-        ),
+        ({"subtracts": [], "forgets_what_came_before": [], "adds": []},
+         "there is no mistake `adds` any more"),
+        ({"subtracts": ["test_gone"], "forgets_what_came_before": ["test_pushes_add_up"]},
+         "there is no test `test_gone` any more"),
     ],
-)
+)  # fmt: skip
 def test_stale_record_of_failing_tests_is_reported_by_the_check(course, record, reason):
     (course / SUITE / "failing_tests.json").write_text(json.dumps(record), "utf-8")
     assert check(load_course(course)) == [

@@ -37,14 +37,9 @@ def test_notebook_shows_the_question_once_above_the_tests() -> None:
     for text in (repr(Message("Part", RESULTS)), Message("Part", RESULTS)._repr_html_()):
         assert text.count(QUESTION) == text.count("is subtracted") == 1
         assert in_order(
-            text,
-            "is subtracted",
-            QUESTION,
-            "Title of first. (−0.5)",
-            "One.",
-            "Title of second.",
+            text, "is subtracted", QUESTION, "Title of first. (−0.5)", "One.", "Title of second.",
             "Two.",
-        )
+        )  # fmt: skip
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
@@ -101,10 +96,6 @@ def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts()
     assert text.count(QUESTION) == 1
     assert text.count("This looks familiar: `a` is subtracted.") == 2, "once in each part"
     assert in_order(
-        text,
-        QUESTION,
-        "Title of first. (−0.5)",
-        "Title of second. (−0.5)",
-        "Title of right.",
+        text, QUESTION, "Title of first. (−0.5)", "Title of second. (−0.5)", "Title of right.",
         "Total",
-    )
+    )  # fmt: skip

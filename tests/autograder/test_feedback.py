@@ -40,13 +40,9 @@ TESTS = (
     ("test_any_two_numbers", "add", "Any two whole numbers are added.", 3.0),
     ("test_first_push_is_the_sum", "total", "After one push, the total is that number.", 2.0),
     ("test_pushes_add_up", "total", "Three pushes give the sum of all four numbers.", 3.0),
-    (
-        "test_negative_numbers_are_refused",
-        "total",
-        "A negative number is a ValueError that names it.",
-        1.0,
-    ),
-)
+    ("test_negative_numbers_are_refused", "total",
+     "A negative number is a ValueError that names it.", 1.0),
+)  # fmt: skip
 HINT = "Do two heaps become smaller when they are put together?"
 
 
@@ -288,11 +284,9 @@ def test_grades_of_before_with_points_for_catch_py_are_still_read_and_shown(
     caught = Result("catch_A", "catch", "An input catches program A.", "failed", 0.0, 2.0, "No.")
     older = graded("ada")
     older = replace(
-        older,
-        max_score=older.max_score + 2,
-        tests=(*older.tests, caught),
+        older, max_score=older.max_score + 2, tests=(*older.tests, caught),
         submission_sha256=stored.digest,
-    )
+    )  # fmt: skip
     with Journal(tmp_path) as journal:
         journal.append(older)
     (read,) = Reading(tmp_path / "grades.jsonl")
@@ -474,13 +468,10 @@ def test_report_shows_different_suites_and_missing_isolation(
 
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    '" onmouseover="alert(1)',
-    "</title></style><img src=x onerror=alert(1)>",
-    "{{ 7 * 7 }}{% raw %}",
-    "`<b onclick=x>`",
+    "<script>alert(1)</script>", '" onmouseover="alert(1)',
+    "</title></style><img src=x onerror=alert(1)>", "{{ 7 * 7 }}{% raw %}", "`<b onclick=x>`",
     "]]><svg onload=alert(1)>",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", HOSTILE)

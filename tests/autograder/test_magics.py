@@ -81,16 +81,11 @@ def test_line_magic_runs_its_line(name: str) -> None:
 @pytest.mark.parametrize(
     "cell",
     [
-        "%%time\ndef (",
-        "%%",
-        "%%time",
-        "%",
-        "get_ipython().run_cell_magic(*x)",
+        "%%time\ndef (", "%%", "%%time", "%", "get_ipython().run_cell_magic(*x)",
         "get_ipython().run_cell_magic('time', 1, 2)",
-        "get_ipython().run_line_magic('time', '\\\\')",
-        "%%time\n" * 50 + "x = 1",
+        "get_ipython().run_line_magic('time', '\\\\')", "%%time\n" * 50 + "x = 1",
     ],
-)
+)  # fmt: skip
 def test_odd_cells_stop_nobody(cell: str) -> None:
     """What Python cannot read is an error of that cell alone."""
     assert plain_cell(cell)
@@ -145,11 +140,8 @@ def test_lines_of_a_script_from_nbconvert_are_those_of_the_file() -> None:
     assert line_of_error(module, "below") == text.splitlines().index("    return a.nothing") + 1
     places = StudentText(text, "net.py")
     assert {name: place.line for name, place in places.functions().items()} == {
-        "Other": 3,
-        "Other.forward": 3,
-        "timed": 3,
-        "below": 9,
-    }
+        "Other": 3, "Other.forward": 3, "timed": 3, "below": 9,
+    }  # fmt: skip
     assert places.named(CodeLocation("net.py", 3, None, "timed")).function == "timed"
     body = "import torch.nn.functional as F\nx = F.layer_norm\n"
     assert dict((name, line) for name, line, _ in names_used(CONVERTED.format(body=body), "net.py")["uses"])[

@@ -87,11 +87,9 @@ def test_every_module_has_a_row_with_its_name_class_and_number() -> None:
 def test_only_equal_neighbours_in_a_list_are_drawn_once() -> None:
     linear = [nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 5), nn.Linear(4, 4)]
     assert rows(draw_model(nn.Sequential(*linear)))[2:6] == [
-        "4 Linear 20 = 4 × 4 + 4",
-        "3 Linear 25 = 5 × 4 + 5",
-        "2 ReLU 0",
+        "4 Linear 20 = 4 × 4 + 4", "3 Linear 25 = 5 × 4 + 5", "2 ReLU 0",
         "0–1 Linear × 2 40 = 2 × 20",
-    ]
+    ]  # fmt: skip
     block = nn.TransformerEncoderLayer(4, 2, 8)  # norm1 and norm2 are equal, but have names
     shown = rows(draw_model(block))
     assert "norm1 LayerNorm 8 = 4 + 4" in shown

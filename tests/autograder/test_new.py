@@ -58,10 +58,8 @@ def wheel_of_the_kit(
             "title: T  # mine\nassignments:\n  - name: 01_old\n    title: Old  # yes\n"
             "  - name: 02_new\n    title: New\n",
         ),
-        (
-            "assignments:\n- name: 01_old\n  title: Old",
-            "assignments:\n- name: 01_old\n  title: Old\n- name: 02_new\n  title: New\n",
-        ),
+        ("assignments:\n- name: 01_old\n  title: Old",
+         "assignments:\n- name: 01_old\n  title: Old\n- name: 02_new\n  title: New\n"),
         (
             "assignments:\n  # first\n  - name: 01_old\n    # of the first\n\n"
             "  # third\n  # and last\n  - name: 03_old\n",
@@ -76,16 +74,14 @@ def wheel_of_the_kit(
         ),
         ("assignments: []  # none\n", "assignments:  # none\n  - name: 02_new\n    title: New\n"),
         ("assignments:\ntitle: T\n", "assignments:\n  - name: 02_new\n    title: New\ntitle: T\n"),
-        (
-            "assignments:\r\n  - name: 01_old\r\n",
-            "assignments:\r\n  - name: 01_old\r\n  - name: 02_new\r\n    title: New\r\n",
-        ),
+        ("assignments:\r\n  - name: 01_old\r\n",
+         "assignments:\r\n  - name: 01_old\r\n  - name: 02_new\r\n    title: New\r\n"),
         (
             "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n",
             "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n  - name: 02_new\n    title: New\n",
         ),
     ],
-)
+)  # fmt: skip
 def test_entry_is_added_and_all_other_bytes_are_kept(before, after):
     assert with_entry(before, ENTRY) == after
 

@@ -233,19 +233,12 @@ def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
 OF_NONE = ("caplog", "cache", "of_a_conftest")
 REFUSED = {
     **{name: (name, "", "", f"4: test_uses uses the fixture `{name}`, which") for name in OF_NONE},
-    "no student": (
-        "tmp_path",
-        "on(student)",
-        "on()",
-        "9: test_goes_on belongs to a part, but does",
-    ),
-    "points that are no number": (
-        "tmp_path",
-        "@pytest.mark.part(",
-        "@pytest.mark.points('many')\n@pytest.mark.part(",
-        "4: test_uses has `points(many)`; write a number",
-    ),
-}
+    "no student": ("tmp_path", "on(student)", "on()",
+                   "9: test_goes_on belongs to a part, but does"),
+    "points that are no number": ("tmp_path", "@pytest.mark.part(",
+                                  "@pytest.mark.points('many')\n@pytest.mark.part(",
+                                  "4: test_uses has `points(many)`; write a number"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fixture, old, new, problem", thinned(REFUSED.values(), 3), ids=REFUSED)

@@ -24,19 +24,11 @@ SENTENCE = "The results of hidden tests are shown after 27 November 2026, 23:59 
 SUITE = "ab" * 32
 TESTS = (
     TestResult("test_small", "add", "It adds.", "passed", 1, 1, hidden=False),
-    TestResult(
-        "test_any",
-        "add",
-        "Any numbers.",
-        "failed",
-        0,
-        3,
-        "Not equal.",
-        full_message="add(3, 4) is 9, not 7.",
-    ),
+    TestResult("test_any", "add", "Any numbers.", "failed", 0, 3, "Not equal.",
+               full_message="add(3, 4) is 9, not 7."),
     TestResult("test_push", "total", "It pushes.", "failed", 0, 2, "Push(7) is 0.", hidden=False),
     TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
-)
+)  # fmt: skip
 GRADE = Grade(
     "ada", NAME, "graded", 5, 10, TESTS, suite_sha256=SUITE, test_seconds=(0.1, 0.2, 0.3, 0.4)
 )

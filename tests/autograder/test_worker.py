@@ -170,21 +170,6 @@ def test_forged_generators_are_student_errors(hostile, generators):
         hostile(text).draw(torch.Generator())
 
 
-def test_generator_with_an_invalid_position_is_a_student_error(hostile):
-    student = hostile('''
-def poison(reply, arguments):
-    state = bytearray(torch.Generator().get_state().numpy().tobytes())
-    struct.pack_into("=QiiQ", state, 0, 3, 624, 1, 624)
-    class Liar(torch.Generator):
-        def get_state(self): return torch.frombuffer(state, dtype=torch.uint8)
-    reply["ok"]["generators"] = [Liar()]
-    return reply
-forge("call", poison)
-''')  # fmt: skip
-    with pytest.raises(StudentCrashedError, match="contradicts itself"):
-        student.draw(torch.Generator())
-
-
 GRADIENTS = [
     "[]", "None", "3", "'abc'", "{}", "torch.ones(4)", "wire.Handle(0, None)", "[None]", "[None] * 9",
     "[3] * 4", "['x'] * 4", "{0: 1, 1: 1, 2: 1, 3: 1}", "tuple(reply['ok'])", "[torch.ones(7)] * 4",
@@ -500,17 +485,9 @@ def test_failed_check_inside_a_callback_cannot_be_hidden_by_the_worker(hostile):
 
 
 FRAMES = [
-    'b"\\xff" * 8',
-    'struct.pack("!II", 4, 0) + b"null"',
-    'struct.pack("!II", 2, 0) + b"[]"',
-    'struct.pack("!II", 9000, 0) + b"[" * 9000',
-    'frame({"id": 99, "ok": 1})',
-    "frame([1, 2, 3])",
-    'frame({"callback": 0})',
+    'b"\\xff" * 8', 'frame({"id": 99, "ok": 1})', "frame([1, 2, 3])", 'frame({"callback": 0})',
     'frame({"id": 3, "ok": 1, "error": 2})',
-    'b"".join(struct.pack("!I", i * 2654435761 % 2**32 | 1 << 31) for i in range(750))',
-    'struct.pack("!II", 1, 1 << 26) + b"1" + bytes(1 << 26)',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("data", FRAMES)

@@ -76,15 +76,11 @@ def release(course, assignment):
 def grade_of(*tests: Result, **facts) -> Grade:
     return Grade(
         **{
-            "student": "ada",
-            "assignment": ASSIGNMENT,
-            "status": "graded",
-            "score": 0,
-            "max_score": 10,
-            **facts,
+            "student": "ada", "assignment": ASSIGNMENT, "status": "graded", "score": 0,
+            "max_score": 10, **facts,
         },
         tests=tests,
-    )
+    )  # fmt: skip
 
 
 def as_released(assignment, release):
@@ -181,16 +177,9 @@ def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release
 
 def test_recognised_mistake_is_named(assignment, release):
     wrong = Result(
-        "test_x",
-        "add",
-        "It adds.",
-        "failed",
-        0,
-        4.0,
-        "7",
-        "Why?",
+        "test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?",
         "the_second_number_is_taken_away",
-    )
+    )  # fmt: skip
     notebook = as_released(assignment, release)
     show(notebook, assignment, grade_of(wrong))
     cell = cell_of(notebook, "add")

@@ -88,11 +88,8 @@ def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {
-        "ada": (10.0, 2.0),
-        "ben": (10.0, 0.0),
-        "cy": (10.0, 0.0),
-        "dan": (10.0, 1.0),
-    }
+        "ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0),
+    }  # fmt: skip
     assert "ada: 10 points, minus 2 for two days late." in output
 
     room.autograder("grade", "submitted", "--jobs", "1")
