@@ -52,9 +52,9 @@ def share(hits, among):
     return (hits & among).sum().item() / max(among.sum().item(), 1)
 
 
-def within(value, expected, margin, what, fate=""):
+def within(value, expected, margin, what, fate="", also=""):
     """A share is at most so far from the expected one; what became of the words is counted in words."""
-    counted = f"About {2 * round(50 * value)} of 100 {fate}; {100 * expected:.0f} were promised."
+    counted = f"About {2 * round(50 * value)} of 100 {fate}; {100 * expected:.0f} were promised.{also}"
     checks.between(value, expected - margin, expected + margin, what, telling=counted if fate else "")
 
 
@@ -130,12 +130,14 @@ def test_eighty_ten_ten(student, seed):
     hidden, asked = corrupted(student, two_words, 5, 1, few, seed, p=0.9)
     chosen = labels != -100  # about 81,000: one point is 7.1 deviations of 80 %, 9.5 of 10 %
     masked, same = inputs == 3, inputs == ids
+    labelled = 10 * round(10 * share(chosen, torch.isin(ids, ordinary_words(V, special))))
+    also = "" if labelled == 90 else f" With p = 0.9, about {labelled} of 100 words have a label."
     within(share(masked, chosen), 0.8, POINT, "the share of chosen words that became the mask",
-           "chosen words became the mask")
+           "chosen words became the mask", also)
     within(share(~masked & ~same, chosen), 0.1, POINT, "the share of chosen words that became another word",
-           "chosen words became another word")
+           "chosen words became another word", also)
     within(share(same, chosen), 0.1, POINT, "the share of chosen words that stayed",
-           "chosen words stayed as they were")
+           "chosen words stayed as they were", also)
     masks = share(hidden == 1, asked != -100)
     within(masks, 0.8, POINT, "the share of masks in a vocabulary with two ordinary words",
            "chosen words became the mask, where only two words are ordinary")

@@ -97,6 +97,8 @@ def test_what_becomes_of_a_hundred_words(student, seed):
     chosen = labels != -100
     if chosen.sum() < 10_000:
         return  # how many are chosen is another test's question
+    labelled = 10 * round(10 * chosen.double().mean().item())
+    also = "" if labelled == 100 else f" With p = 1, about {labelled} of 100 words have a label."
     masked, same = (inputs == mask)[chosen], (inputs == ids)[chosen]
     for hits, promised, fate in (
         (masked, 80, "became the mask"),
@@ -104,7 +106,7 @@ def test_what_becomes_of_a_hundred_words(student, seed):
         (same, 10, "stayed as they were"),
     ):
         found = hits.double().mean().item()
-        counted = f"About {2 * round(50 * found)} of 100 chosen words {fate}; {promised} were promised."
+        counted = f"About {2 * round(50 * found)} of 100 chosen words {fate}; {promised} were promised.{also}"
         checks.between(100 * found, promised - 2, promised + 2, telling=counted)
 
 
