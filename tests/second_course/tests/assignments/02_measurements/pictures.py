@@ -3,6 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from autograder.checks.pictured import number
+
 NUMBERS = np.array([61.2, 59.8, 60.5, 63.0, 58.9, 60.1, 61.7, 59.5])
 
 
@@ -15,7 +17,8 @@ def means(student):
     axes.axvline(NUMBERS.mean(), color="#D55E00", label="the mean of the numbers")
     axes.set(xlabel="mean in kilograms", ylabel="draws")
     axes.legend()
-    return figure
+    least, most = number(np.min(drawn)), number(np.max(drawn))
+    return figure, f"The means of your draws lie between {least} and {most} kilograms."
 
 
 PICTURES = {"resample": [means]}
