@@ -335,16 +335,18 @@ class _Examination:
 
     def _blame_package(self, error: BaseException) -> str:
         """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
+        raised = self._told(error)
         for package in self._packages:
-            broken = (
-                error
-                if isinstance(error, ImportError) and _root(error.name) == package
-                else _import(package)
+            is_named = "ImportError" in raised.bases and re.search(rf"'{package}['.]", raised.text)
+            broken = _import(package)
+            is_broken = broken is not None and (type(broken).__name__, str(broken)) == (
+                raised.type,
+                raised.text,
             )
-            if broken is not None and (type(broken), str(broken)) == (type(error), str(error)):
+            if is_named or is_broken:
                 return (
                     f"This test needs the package {package}, which cannot be imported here "
-                    f"({type(error).__name__}: {clean(str(error), 300)}), so it says nothing about your answer. "
+                    f"({raised.type}: {clean(raised.text, 300)}), so it says nothing about your answer. "
                     f"Install it: pip install {package}"
                 )
         return ""
@@ -398,10 +400,6 @@ class _Examination:
         return next(
             (n for n in (name, f"{name}.forward", f"{name}.__init__") if n in self._places), None
         )
-
-
-def _root(module: str | None) -> str:
-    return (module or "").partition(".")[0]
 
 
 def _import(package: str) -> Exception | None:

@@ -117,6 +117,7 @@ OTHERS_FILES = {
     "gradebook/suites.py": "written by a run",
     "nbgrader/inbound.py publish": "the exchange's folder of feedback, where students cannot write",
     "extras/sheets/questions.py example_files": "our templates of a new assignment",
+    "grading/reference.py load_reference": "the course's own solution",
     "runs/private_folder.py": "a folder of ours, opened as a lock",
     "runs/replies.py record": "the name of a parameter that makes a record",
     "source/text.py frame_texts": "reads from a cache that the worker filled",

@@ -16,13 +16,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.checks import pictured
 from autograder.course.config import Assignment, load_course
 from autograder.course.document import load_document
 from autograder.course.mistakes import mistakes_by_id
 from autograder.feedback.gallery import LONGEST, PictureFunction, load_gallery
-from autograder.selfcheck.workspace import run_text
 from tests.autograder.sampling import sampled
 
 COURSE = load_course(Path(__file__).parents[2])
@@ -192,7 +191,7 @@ def words(name: str, text: str, number: float | None = None) -> str:
     random.seed(0)
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        module = run_text(text, "solution.py").module
+        module = load(text, "solution.py").module
         student = LocalStudent(module) if number is None else Spoiled(module, number)
         return function.drawn(student)[1]
 
