@@ -124,7 +124,9 @@ def problems_of_solution(name: str) -> list[str]:
     if not pictures.is_file():
         return []
     solution = load_document(grader.course, assignment).text
-    loaded = grader.load(assignment, SourceFile(f"{assignment.stem}.py", solution))
+    limits = assignment.limits.model_copy(update={"call_seconds": PATIENT})
+    file = SourceFile(f"{assignment.stem}.py", solution)
+    loaded = grader.load(assignment.model_copy(update={"limits": limits}), file)
     wanted = list(itertools.chain.from_iterable(pictures_in(pictures).values()))
     drawn = drawn_pictures(loaded, wanted, Watch(), PATIENT)
     label = grader.course.label(pictures)
