@@ -89,7 +89,8 @@ class CheckReport:
     """The results of a student's file.
 
     `problem` is the error that stopped the file, `failures` tell of lines that stopped only
-    themselves, and `stopped_at` is the place of the first of these. `points` are those of the
+    themselves, and `stopped_at` is the place of the first of these. `unreadable` is the line that is
+    no Python, with a caret below it. `points` are those of the
     assignment with its hidden tests, 0 if they are unknown.
     """
 
@@ -99,6 +100,7 @@ class CheckReport:
     parts: Mapping[str, str]
     problem: str = ""
     stopped_at: str = ""
+    unreadable: str = ""
     failures: tuple[str, ...] = ()
     note: str = ""
     warnings: tuple[str, ...] = ()
@@ -127,6 +129,10 @@ class CheckReport:
         return next(
             (finding for finding in self.findings if not finding.passed and not finding.waits), None
         )
+
+    def waits_for_the_file(self, finding: Finding) -> bool:
+        """Whether nothing is known of a test, because the file was not read to its end."""
+        return bool(self.problem) and finding.result.message == self.problem
 
     def by_part(self) -> dict[str, tuple[Finding, ...]]:
         """The findings of each part, in the order of the tests."""
@@ -189,6 +195,7 @@ def check_work(work: Work) -> CheckReport:
         parts=text.part_titles(),
         problem=problem,
         stopped_at=str(place or _place_at_top(failed) or ""),
+        unreadable=_unreadable(failures),
         failures=tuple(sentences_about(failed)),
         note=_note(work),
         warnings=tuple(dict.fromkeys([*_about_tests(work, hints), *_warnings(text, loaded)])),
@@ -447,8 +454,7 @@ def _stopped(
     failures: Sequence[RemoteException], file: SourceFile
 ) -> tuple[str, CodeLocation | None]:
     """Return a sentence about what stopped the file, and its place; nothing if it was read to its end."""
-    ended = [failure for failure in failures if failure.stops_the_rest or failure.took_too_long]
-    exception = next(iter(ended), None)
+    exception = _end(failures)
     if exception is None:
         return "", None
     place = place_of_frame(exception)
@@ -463,6 +469,19 @@ def _stopped(
         need = unmet_need(exception, file)
         return clean(need or f"Python cannot read your file: {exception.text}."), place
     return clean(f"Your file stops{where}: {exception.type}: {exception.text}".rstrip(": ")), place
+
+
+def _end(failures: Sequence[RemoteException]) -> RemoteException | None:
+    ended = (failure for failure in failures if failure.stops_the_rest or failure.took_too_long)
+    return next(ended, None)
+
+
+def _unreadable(failures: Sequence[RemoteException]) -> str:
+    """Return the line that Python cannot read, if that is what stopped the file."""
+    end = _end(failures)
+    if end is None or end.type not in SYNTAX_ERRORS or not end.frames:
+        return ""
+    return clean(end.frames[-1].pointed)
 
 
 def _blamed_on(

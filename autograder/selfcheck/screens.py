@@ -20,7 +20,7 @@ from autograder.selfcheck.drawing import Drawing
 from autograder.selfcheck.hints import Hint
 from autograder.selfcheck.pack import Packed
 from autograder.selfcheck.progress import Standing
-from autograder.text.wording import joined
+from autograder.text.wording import counted, joined
 
 BAR = 12
 KEYS = "h hint · p picture · a answers · c catch · s pack · q quit"
@@ -39,13 +39,15 @@ def check_screen(report: CheckReport, drawings: Sequence[Drawing] = ()) -> Rende
     """Show a line per test, a message per cause, help, pictures, the points so far and the next step."""
     lines: list[RenderableType] = [Text(f"{report.assignment} · {report.file}", "bold")]
     lines += _about_the_file(report)
-    already_said = {report.problem}
+    already_said: set[str] = set()
     for part, findings in report.by_part().items():
-        lines += [
-            Text(),
-            _part_line(report.title(part), findings),
-            *_findings(findings, already_said),
-        ]
+        examined = [finding for finding in findings if not report.waits_for_the_file(finding)]
+        if examined:
+            lines += [
+                Text(),
+                _part_line(report.title(part), findings),
+                *_findings(examined, already_said),
+            ]
     if drawings:
         lines += [Text(), drawings_screen(drawings)]
     lines.append(Text())
@@ -88,6 +90,12 @@ def _about_the_file(report: CheckReport) -> Iterator[RenderableType]:
         yield Text(sentence, "yellow")
     if report.stopped_at:
         yield _indented(Text(f"→ {report.stopped_at}", "dim"))
+    if report.unreadable:
+        yield _indented(Text(report.unreadable, no_wrap=True, overflow="crop"))
+    if waiting := sum(map(report.waits_for_the_file, report.findings)):
+        until = "Python can read the file" if report.unreadable else "this is fixed"
+        verb = "waits" if waiting == 1 else "wait"
+        yield Text(f"{counted(waiting, 'test')} {verb} until {until}.", "dim")
     if report.printed.strip():
         yield _printed("Your file printed:", report.printed, 0)
 
@@ -280,17 +288,16 @@ def _standing_of(report: CheckReport) -> Iterator[RenderableType]:
     for part, findings in report.by_part().items():
         yield _part_line(report.title(part), findings)
     yield Text()
-    already_said = {report.problem}
-    failing = [finding for finding in report.findings if not finding.passed and not finding.waits]
-    yield from _findings(failing[:IN_FULL], already_said)
+    waits = [f for f in report.findings if f.waits or report.waits_for_the_file(f)]
+    failing = [f for f in report.findings if not f.passed and f not in waits]
+    yield from _findings(failing[:IN_FULL], set())
     if failing[IN_FULL:]:
         more = len(failing) - IN_FULL
         yield Text(f" ✗ {more} more {'does' if more == 1 else 'do'} not pass yet", "dim")
     passed = sum(finding.passed for finding in report.findings)
-    waiting = sum(finding.waits for finding in report.findings)
     yield Text(
         f" ✓ {passed} of {len(report.findings)} tests pass"
-        + (f", {waiting} wait" if waiting else ""),
+        + (f", {len(waits)} wait" if waits else ""),
         "green",
     )
     yield Text()

@@ -32,8 +32,9 @@ def counted_are(number: int, thing: str) -> str:
     return f"{counted(number, thing)} {'is' if number == 1 else 'are'}"
 
 
-def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Join the first names, and the number of further ones."""
+def listed(names: Sequence[str]) -> str:
+    """Join the first names, by semicolons if one holds a comma, and the number of further ones."""
+    between = "; " if any("," in name for name in names) else ", "
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return between.join(names[:LISTED]) + more
 

@@ -17,7 +17,7 @@ from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, limited_notes
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}
-FRAME = ["adding.py", 3, "add", "return a", "", ""]
+FRAME = ["adding.py", 3, "add", "return a", "", "", "", 0]
 REPLY: dict[str, Any] = {
     "call": 1, "result": torch.ones(2), "differentiable": [True], "mutated": [], "refilled": [], "modules": [],
     "generators": [],

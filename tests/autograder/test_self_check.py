@@ -206,6 +206,8 @@ def test_syntax_error_in_a_notebook_names_cell_and_line(folder: Path) -> None:
     report = check_target(file)
     assert re.fullmatch(r"adding\.ipynb, cell \d+, line \d+", report.stopped_at), report.problem
     assert report.problem.startswith("Python cannot read your file: '(' was never closed")
+    line, caret = report.unreadable.splitlines()
+    assert line[caret.index("^")] == "("
 
 
 def test_check_with_pictures_writes_them(folder: Path) -> None:

@@ -4,7 +4,7 @@ import builtins
 import re
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -60,6 +60,7 @@ class Frame:
     """One traceback frame in the student's own text: its line of code, and the line of code or comment `before` it.
 
     `shapes` describes the tensors that the line names; `below` is the next statement of its block.
+    `column` is where Python could not read the code, counted from 1.
     """
 
     file: str
@@ -69,6 +70,14 @@ class Frame:
     before: str = ""
     shapes: str = ""
     below: str = ""
+    column: int = field(default=0, kw_only=True)
+
+    @property
+    def pointed(self) -> str:
+        """The line of code, with a caret below its column if that is known."""
+        line = self.code.partition("\n")[0].replace("\t", " ")
+        is_known = 0 < self.column <= len(line) + 1
+        return f"{line}\n{'^':>{self.column}}" if is_known else line
 
     @property
     def place(self) -> str:
@@ -128,12 +137,15 @@ def describe_error(error: BaseException, is_own: Callable[[FrameType], bool]) ->
             short = [text[:MAX_FRAME_TEXT] for text in texts]
             frames.append(Frame(Path(step.f_code.co_filename).name, line, *short))
     if not frames and issubclass(type(error), SyntaxError):
-        file, line, text = (
-            kept_by(error, SyntaxError, name) for name in ("filename", "lineno", "text")
+        file, line, text, column = (
+            kept_by(error, SyntaxError, name) for name in ("filename", "lineno", "text", "offset")
         )
         if type(file) is str and type(line) is int:
-            text = text.strip()[:MAX_FRAME_TEXT] if type(text) is str else ""
-            frames.append(Frame(Path(file).name, line, "", text))
+            text = text if type(text) is str else ""
+            column = column if type(column) is int else 0
+            column -= len(text) - len(text.lstrip())
+            code = text.strip()[:MAX_FRAME_TEXT]
+            frames.append(Frame(Path(file).name, line, "", code, column=max(column, 0)))
     bases = tuple(base.__name__ for base in type(error).__mro__ if base is not object)
     return RemoteException(type(error).__name__, bases, _text(error), tuple(frames[-MAX_FRAMES:]))
 
@@ -156,11 +168,11 @@ def told_exception(claim: dict[str, Any]) -> RemoteException:
     )
 
 
-def _told_frame(file: Any, line: Any, function: Any, *texts: Any) -> Frame:
-    texts_of_frame = (claims.text(text)[:MAX_FRAME_TEXT] for text in texts[:4])
-    return Frame(
-        claims.text(file)[:200], claims.integer(line), claims.text(function)[:100], *texts_of_frame
-    )
+def _told_frame(file: Any, line: Any, function: Any, *others: Any) -> Frame:
+    texts = (claims.text(text)[:MAX_FRAME_TEXT] for text in others[:4])
+    column = claims.integer(others[4]) if others[4:] else 0
+    place = (claims.text(file)[:200], claims.integer(line), claims.text(function)[:100])
+    return Frame(*place, *texts, column=column)
 
 
 def _text(error: BaseException) -> str:

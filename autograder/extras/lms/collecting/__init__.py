@@ -50,24 +50,31 @@ class CollectReport:
     folder: Path
     counts: Counter[ImportStatus] = field(default_factory=Counter)
     students: set[str] = field(default_factory=set)
-    late: list[str] = field(default_factory=list)
-    untimed: list[str] = field(default_factory=list)
-    not_in_table: list[str] = field(default_factory=list)
+    late: list[Collected] = field(default_factory=list)
+    untimed: set[str] = field(default_factory=set)
+    not_in_table: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
     @property
     def summary(self) -> str:
-        """`31 submissions of 30 students: 29 new, 2 replaced; 2 late: Ada Lovelace, Alan Turing.`"""
+        """`31 submissions of 30 students: 29 new, 2 replaced; 3 late, of 2 students: Ada Lovelace, Alan Turing.`"""
         parts = ", ".join(f"{self.counts[status]} {status}" for status in self.counts) or "nothing"
-        late = f"; {len(self.late)} late: {listed(self.late)}" if self.late else ""
+        names = self._late_students
+        late = ""
+        if names:
+            late = f"; {len(self.late)} late, of {counted(len(names), 'student')}: {listed(names)}"
         total = sum(self.counts.values())
         return f"{counted(total, 'submission')} of {counted(len(self.students), 'student')}: {parts}{late}."
 
+    @property
+    def _late_students(self) -> list[str]:
+        return list({facts.student: shown(facts.shown_name) for facts in self.late}.values())
+
     def as_record(self) -> dict[str, Any]:
         facts = {"output": str(self.folder), "students": len(self.students), "late": len(self.late)}
-        facts |= {"late_students": self.late}
+        facts |= {"late_students": self._late_students}
         return {
             **facts,
             "submissions": dict(self.counts),
@@ -344,7 +351,7 @@ class _Collection:
             )
             self._count(facts, self.submitted.put(folder, facts, files), person)
             if self.times and not in_table and facts.submitted_at:
-                self.report.not_in_table.append(shown(facts.shown_name))
+                self.report.not_in_table.add(shown(facts.shown_name))
 
     def _time_in_table(self, raw: RawSubmission, person: Person, assignment: str) -> str | None:
         described = raw.described | person.identity
@@ -354,9 +361,9 @@ class _Collection:
         self.report.counts[status] += 1
         self.report.students.add(facts.student)
         if facts.late:
-            self.report.late.append(shown(facts.shown_name))
+            self.report.late.append(facts)
         if facts.submitted_at is None:
-            self.report.untimed.append(shown(facts.shown_name))
+            self.report.untimed.add(shown(facts.shown_name))
         if status in _FATES:
             place = self.submitted.folder / submission_folder(person.id) / facts.assignment
             whose = f"{shown(facts.shown_name)}, {facts.assignment}"
@@ -384,7 +391,7 @@ def _tell_who_is_not_in(times: SubmissionTimes | None, report: CollectReport) ->
     if report.untimed:
         report.odd.append(f"{lacks}{listed(sorted(report.untimed))}.")
     if report.not_in_table:
-        names = sorted(set(report.not_in_table))
+        names = sorted(report.not_in_table)
         report.odd.append(
             f"{lacks}{listed(names)}. What counts is the time in the download or, for a "
             "repository, when the course first saw the work."

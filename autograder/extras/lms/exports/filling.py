@@ -75,7 +75,7 @@ class Filling:
             self.students[row].shown for row in sorted(self._directory.candidates(described))
         ]
         if len(candidates) > 1:
-            return f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)), '; ')}."
+            return f"{whose}: more than one row of {self.sheet.name} fits: {listed(list(map(shown, candidates)))}."
         if not candidates:
             damage = damage_of(described, (row.described for row in self.students.values()))
             reason = f" {damage}" if damage else ""
@@ -171,7 +171,7 @@ class Filling:
         parts += self.remarks
         if self.missing:
             names = [shown(self.students[row].shown) for row in sorted(self.missing)]
-            parts.append(f"Nothing was filled in for {listed(names, '; ')}.")
+            parts.append(f"Nothing was filled in for {listed(names)}.")
         return Exported(" ".join(parts), self.problems)
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course
+from autograder.extras.lms.collecting import CollectReport
 from autograder.extras.lms.collecting.choose import named_in
 from autograder.extras.lms.exports import ExportRequest, export
 from autograder.records import Grade, RefusedError
@@ -48,7 +49,9 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
         f"1005/{NAME}/essay.pdf": "%PDF",
         f"1006/{NAME}/text.html": "<p>typed</p>",
     }
-    assert report.summary == "6 submissions of 6 students: 6 new; 1 late: hoppergrace."
+    assert (
+        report.summary == "6 submissions of 6 students: 6 new; 1 late, of 1 student: hoppergrace."
+    )
     assert report.as_record()["late_students"] == ["hoppergrace"]
     where = "math-1-adding submissions.zip"
     assert report.odd == [
@@ -56,6 +59,20 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
         f"{where}: duchâteletélodie: there is only essay.pdf; {UNUSABLE}",
         f"{where}: knuthdonald: there is only text.html; {UNUSABLE}",
     ]
+
+
+@pytest.mark.parametrize("names", [("Eve", "Dee"), ("Lovelace, Eve", "Dee"), ("Eve", "Eve")])
+@pytest.mark.parametrize("assignments", [1, 2])
+def test_late_hand_ins_are_counted_and_each_student_is_named_once(names, assignments):
+    report = CollectReport(Path("submitted"))
+    for number in range(assignments):
+        report.late += [
+            Collected(f"s{k}", f"0{number}_x", name=name) for k, name in enumerate(names)
+        ]
+    between = "; " if any("," in name for name in names) else ", "
+    late = f"{2 * assignments} late, of 2 students: {between.join(names)}."
+    assert report.summary.endswith(late)
+    assert report.as_record()["late_students"] == list(names)
 
 
 @pytest.mark.parametrize(
