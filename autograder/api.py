@@ -25,8 +25,10 @@ from zoneinfo import ZoneInfo
 
 from autograder.course import config
 from autograder.course.config import Course
+from autograder.feedback import objections
 from autograder.feedback.html import write_what_counts
 from autograder.feedback.live_pages import LivePages
+from autograder.feedback.objections import Objection
 from autograder.feedback.pages import feedback_path
 from autograder.feedback.status_page import FOLDER as STATUS
 from autograder.gradebook import comparing, decisions, final_scores, texts
@@ -74,7 +76,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, Submiss
 from autograder.runs.changes import require_watchfiles
 from autograder.runs.pool import Plan
 from autograder.runs.repeated import Repeated
-from autograder.runs.run import RunSummary, grade_class, ungraded
+from autograder.runs.run import RunSummary, grade_class, grade_once_more, ungraded
 from autograder.runs.watching import Watching
 from autograder.submissions.class_folder import ClassFolder
 from autograder.submissions.find import find_submissions
@@ -461,9 +463,17 @@ def decide(
             help="The author; by default, the user of this computer.",
         ),
     ] = "",
+    request: Annotated[
+        AnyPath | None,
+        path_option("--request", metavar="FILE", help="An objection; alone, it is only looked at."),
+    ] = None,
     reason: Annotated[
         str | None,
-        value("--reason", "-r", metavar="TEXT", help="The reason, which the student reads."),
+        value(
+            *("--reason", "-r", "--comment"),
+            metavar="TEXT",
+            help="The reason, which the student reads; alone, it is a comment.",
+        ),
     ] = None,
     give: Annotated[
         float | None, number_option("--give", metavar="POINTS", help="Give points back.")
@@ -473,9 +483,6 @@ def decide(
     ] = None,
     part: Annotated[
         str | None, value("--part", metavar="NAME", help="The part of these points.")
-    ] = None,
-    comment: Annotated[
-        str | None, value("--comment", metavar="TEXT", help="A comment for the student.")
     ] = None,
     excuse: Annotated[
         bool, flag("--excuse", help="Count neither the score nor its maximum.")
@@ -494,14 +501,16 @@ def decide(
             help="A dropped test counts: full (its points for everybody) or out (of the total).",
         ),
     ] = None,
+    comment: str | None = None,
 ) -> list[Decided]:
     """Decide about grades: points, comments, excuses, dropped tests, late work.
 
     The decision is added to `decisions.yml` beside course.yml, and the grades that it is about are
     returned. Nothing is graded again. `student` is an id, a name, a login or an address of the
     roster, or the path of a submission, which also gives the assignment; None is for `drop`.
-    Raises CourseError for an invalid decision, and RefusedError for one that does not fit the
-    grades.
+    A reason without anything else is a comment. `request` is the file of an objection, which gives
+    the student and the assignment. Raises CourseError for an invalid decision, and RefusedError for
+    one that does not fit the grades.
     """
     by = by or _user()
     decision: dict[str, Any] = dict(
@@ -509,31 +518,76 @@ def decide(
         take=take,
         part=part,
         comment=comment,
+        reason=reason,
         drop=drop,
         counts=counts,
         excuse=excuse or None,
         accept_late=accept_late or None,
     )
+    if [name for name, given in decision.items() if given is not None] == ["reason"]:
+        decision = {"comment": reason}
     loaded = load_course(course)
     reading = grades_at(Path(grades))
-    folder = reading.path.parent
     effective = effective_of(reading, loaded)
-    names = dict.fromkeys((grade.student for grade in effective.grades), "")
-    names |= dict.fromkeys(effective.people.groups, "")
-    names |= dict.fromkeys(effective.people.names, "") | dict(effective.names)
-    chosen = _chosen_assignment(loaded, assignment, student or "")
+    names = _names_of(effective)
     originals = effective.originals
-    if student:
-        named = _student_in_path(student, names)
-        student = people_of(loaded, folder).student_id(named, names, originals)
-        decision["student"] = originals.get(student, student)
+    named = _named(student, effective, loaded, reading) if student else None
+    if request is None:
+        chosen = _chosen_assignment(loaded, assignment, student or "")
+    else:
+        asked, _ = objections.read_request(Path(request), reading, named)
+        chosen = loaded.assignment(asked.assignment).name
+        if assignment and loaded.assignment(assignment).name != chosen:
+            raise RefusedError(f"{request} is about {chosen}, not about {assignment}.")
+        named = None if drop else asked.student
+        decision["request"] = asked.reference
+    if named:
+        decision["student"] = originals.get(named, named)
     journal = effective.journal
     if decision.get("give") or decision.get("take"):
         scores = {grade.key: grade.score for grade in journal}
-        decision["score"] = scores.get((student or "", chosen))
+        decision["score"] = scores.get((named or "", chosen))
     now = datetime.now(ZoneInfo(loaded.timezone)).replace(second=0, microsecond=0, tzinfo=None)
-    new = decisions.make_decision(assignment=chosen, **decision, reason=reason, by=by, at=now)
+    new = decisions.make_decision(assignment=chosen, **decision, by=by, at=now)
     return _add_decision(loaded, new, journal, names)
+
+
+def objection(
+    request: AnyPath,
+    student: str | None = None,
+    course: AnyPath | Course = ".",
+    grades: AnyPath = "grades",
+) -> Objection:
+    """Grade the submission of an objection once more, with the seed of its grade; nothing is written.
+
+    Raises RefusedError, also for a text about no submission of the journal or, without a `student`,
+    about the equal work of several, and InfrastructureError.
+    """
+    loaded = load_course(course)
+    reading = grades_at(Path(grades))
+    named = _named(student, effective_of(reading, loaded), loaded, reading) if student else None
+    asked, grade = objections.read_request(Path(request), reading, named)
+    submission = texts.get(reading.path.parent, grade)
+    if submission is None:
+        raise RefusedError(
+            f"The graded text of {grade.student} is no longer stored. `autograder grade` stores it again."
+        )
+    plan = plan_of(loaded, grade.seed, False, 1, (grade.assignment,))
+    return objections.looked_at(asked, grade, grade_once_more(plan, submission))
+
+
+def _names_of(effective: Effective) -> dict[str, str]:
+    """Return the names of all students and groups of a class by id, empty if unknown."""
+    names = dict.fromkeys((grade.student for grade in effective.grades), "")
+    names |= dict.fromkeys(effective.people.groups, "")
+    return names | dict.fromkeys(effective.people.names, "") | dict(effective.names)
+
+
+def _named(student: str, effective: Effective, course: Course, reading: Reading) -> str:
+    """Return the id in the grades of the student who is named; raises RefusedError."""
+    names = _names_of(effective)
+    people = people_of(course, reading.path.parent)
+    return people.student_id(_student_in_path(student, names), names, effective.originals)
 
 
 def _user() -> str:

@@ -9,11 +9,9 @@ saved files. During grading none of them does anything, because the grader runs 
 import inspect
 import os
 import re
-import runpy
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.shared.errors import describe_error
 from autograder.checks.explain import stops_before_code
 from autograder.course.markers import UNWRITTEN
+from autograder.feedback.gallery import PictureFunction, load_gallery
 from autograder.feedback.render import Message
 from autograder.records import RefusedError
 from autograder.selfcheck.catch.differences import call_line
@@ -59,7 +58,8 @@ from autograder.selfcheck.living_cells import cell_to_run
 from autograder.selfcheck.living_cells import living_cells as _living_cells
 from autograder.selfcheck.locked_hints import LockedHints
 from autograder.selfcheck.model_drawing import draw_model as draw_model
-from autograder.selfcheck.workspace import Text, Work, find_work, read
+from autograder.selfcheck.workspace import Work, find_work, read
+from autograder.source.places import StudentText
 from autograder.source.text import cells
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import joined
@@ -144,7 +144,9 @@ def _verdict(part: str) -> Message:
     return replace(shown, foot=_progress(test_file) + _answers(test_file, shown))
 
 
-def _findings(test_file: Path, part: str | None, saved: Text | None = None) -> tuple[Finding, ...]:
+def _findings(
+    test_file: Path, part: str | None, saved: StudentText | None = None
+) -> tuple[Finding, ...]:
     space = _notebook_space()
     findings = check_student(
         _module(space), test_file, lambda step: step.f_globals is space, part, saved
@@ -202,7 +204,7 @@ def hint(part: str = "", again: bool = False) -> Message:
         return Message(_no_test_of(part))
     work = Work(test_file.with_name(f"{test_file.stem.removeprefix('test_')}.ipynb"), test_file)
     try:
-        saved = Text(read(work.file), work.file.name)
+        saved = StudentText(read(work.file), work.file.name)
         findings = tuple(
             _in_saved(finding, saved) for finding in _findings(test_file, part or None, saved)
         )
@@ -285,7 +287,7 @@ def catch_all(file: str) -> None:
     _run("catch", str(folder))
 
 
-def _in_saved(finding: Finding, saved: Text) -> Finding:
+def _in_saved(finding: Finding, saved: StudentText) -> Finding:
     """Return the finding with its place in the saved notebook: a line of a traceback is known by its function alone."""
     if finding.place is None or finding.place.cell is not None:
         return finding
@@ -384,32 +386,32 @@ def _state(part: str) -> str:
 def picture(part: str = "") -> Any:
     """Draw the pictures of one part from the current definitions; a message if one cannot be drawn."""
     student = LocalStudent(_module(_notebook_space()))
-    for draw, choices in _pictures(part):
-        _show_picture(draw, student, choices)
+    for function in _pictures(part):
+        _show_picture(function, student)
 
 
-def _show_picture(
-    draw: Callable[..., Any], student: Any, choices: Mapping[str, Sequence[Any]]
-) -> None:
+def _show_picture(function: PictureFunction, student: Any) -> None:
     """Show one picture with its caption; in a notebook with ipywidgets, sliders change its named arguments."""
     from IPython.display import Markdown, display
 
     def drawn(**values: Any) -> Any:
         try:
-            return as_image(draw(student, **values), _caption(draw))
+            return as_image(*function.drawn(student, **values))
         except Exception as error:  # the student's unfinished code
-            title = draw.__name__.replace("_", " ")
-            return Message(f"The picture “{title}” cannot be drawn yet: {why_not(error)}")
+            return Message(f"The picture “{function.title}” cannot be drawn yet: {why_not(error)}")
 
+    choices = function.choices
     first = drawn()
     if not choices or isinstance(first, Message) or not in_notebook():
         display(first)
     else:
         shown = display(first, display_id=True)
-        values = {name: inspect.signature(draw).parameters[name].default for name in choices}
+        values = {
+            name: inspect.signature(function.draw).parameters[name].default for name in choices
+        }
         add_sliders(choices, values, lambda **chosen: shown.update(drawn(**chosen)))
     if not isinstance(first, Message):
-        display(Markdown(_caption(draw)))
+        display(Markdown(function.look_for))
 
 
 def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
@@ -422,26 +424,20 @@ def earlier_work(assignment: str) -> tuple[types.ModuleType, frozenset[str]]:
     return work.load().module, check_work(work).passed_parts
 
 
-def _pictures(part: str) -> list[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]]:
+def _pictures(part: str) -> list[PictureFunction]:
     path = _kernel.here / "pictures.py"
     if not path.is_file():
         print(f"There is no pictures.py in {_kernel.here}. Keep the files together.")
         return []
-    names = runpy.run_path(str(path))
-    sliders = names.get("SLIDERS", {})
-    drawings = names["PICTURES"]
-    if part not in drawings:
+    gallery = load_gallery(path)
+    if part not in gallery:
         print(_no_test_of(part) if part not in _parts_of_here() else f"{part} has no picture.")
-    return [(draw, sliders.get(draw, {})) for draw in drawings.get(part, [])]
+    return gallery.get(part, [])
 
 
 def _parts_of_here() -> list[str]:
     test_file = _kernel.test_file("")
     return _parts_of(test_file) if test_file else []
-
-
-def _caption(draw: Callable[[Any], Any]) -> str:
-    return " ".join((draw.__doc__ or draw.__name__.replace("_", " ")).split())
 
 
 def _no_test_of(part: Any) -> str:

@@ -102,7 +102,8 @@ class TestResult:
     "followed": it failed, and passes with the solution in place of an earlier part that failed,
     too. "decided": an instructor's decision about the points, which is never in a journal.
     `full_message` has the inputs and numbers of a hidden test, if they are shown after the due date
-    only.
+    only. `to_try` is a line about the input of a failure that may be shown: the call to paste, or
+    where the test stands.
     """
 
     __test__: ClassVar[bool] = False  # not a test class, despite its name
@@ -118,6 +119,7 @@ class TestResult:
     mistake: str | None = None
     hidden: bool = True
     full_message: str | None = None
+    to_try: str | None = None
 
     @property
     def is_right(self) -> bool:

@@ -20,7 +20,7 @@ from benchmarks.contestants import CONTESTANTS, Contestant
 from benchmarks.measure import CommandFailed, Cost, measured
 from benchmarks.plain_suite import NAME, ROOT
 
-FEW = 2
+FEW = 1
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,12 @@ def make_class(folder: Path, students: int, name: str = NAME) -> list[Path]:
     return files
 
 
-def compete(contestant: Contestant, files: list[Path], few: int = FEW) -> Row:
-    """Raises CommandFailed when it does not grade them."""
+def compete(contestant: Contestant, files: list[Path]) -> Row:
+    """Raises CommandFailed when it does not grade them.
+
+    The small class is a quarter of the large one, so that as many graders start for both.
+    """
+    few = max(FEW, len(files) // 4)
     less, many = cost(contestant, files[:few]), cost(contestant, files)
     more = len(files) - few
     seconds, cpu = (

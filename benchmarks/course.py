@@ -150,7 +150,7 @@ def floor(course: Course, assignment: Assignment, times: int) -> dict[str, float
 def nbgrader(assignment: Assignment, peers: int) -> Figure:
     """What one more right answer costs nbgrader with its own executor; raises CommandFailed."""
     with tempfile.TemporaryDirectory() as folder:
-        row = compete(NBGRADER, make_class(Path(folder), peers, assignment.name), few=1)
+        row = compete(NBGRADER, make_class(Path(folder), peers, assignment.name))
     return Figure(1000 * row.cpu_seconds, 1000 * row.seconds)
 
 

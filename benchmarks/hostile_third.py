@@ -47,12 +47,12 @@ def spend(seconds):
 spend(9)
 """
 ALIKE = {
-    "exceptions": "forge_results claimed_exceptions_of_costly_tensors",
+    "exceptions": "forge_results claimed_exceptions",
     "loading": "a file whose import takes nine seconds each time",
 }
 OTHERS = {
     "mixed": (
-        "read_secrets inputs_into_the_message",
+        "read_secrets files_by_their_path",
         "forge_results changed_inputs",
         "monkeypatching comparisons_of_torch",
         "type_confusion tensor_that_agrees",
@@ -62,10 +62,10 @@ OTHERS = {
     ),
     "costly": (
         "type_confusion huge_arrays",
-        "type_confusion many_items",
-        "wire_frames huge_answers_beside_right_ones",
-        "wire_frames deep_json",
-        "exhaustion many_tensors",
+        "exhaustion huge_message",
+        "exhaustion memory_kept_for_gradients",
+        "remembering other_words_each_time",
+        "remembering asks_back_differently",
         "proxy_confusion parameters_as_large_as_the_machine",
         "following asks_for_too_much",
     ),

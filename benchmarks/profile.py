@@ -52,13 +52,13 @@ def clocks() -> Iterator[dict[str, float]]:
 
         return call
 
-    def step_of(examinee: SubmissionExaminee, test: Any, run: Any, first: Any) -> str:
+    def step_of(examinee: SubmissionExaminee, test: Any, run: Any) -> str:
         if examinee._again:
             return "inside follow-through"
-        return "first" if examinee._renewal == "none" and first is None else "repeated"
+        return "first" if examinee._renewal == "none" else "repeated"
 
     with (
-        patch.object(SubmissionExaminee, "attempt", timed(SubmissionExaminee.attempt, step_of)),
+        patch.object(SubmissionExaminee, "ending", timed(SubmissionExaminee.ending, step_of)),
         patch.object(
             FollowThrough, "again", timed(FollowThrough.again, lambda *_: "follow-through")
         ),

@@ -29,6 +29,7 @@ autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 add_module_names = False
 highlight_language = "text"
+smartquotes_action = "qe"  # `--record` stays an option
 
 html_theme = "furo"
 html_title = f"Attention by Hand {release}"

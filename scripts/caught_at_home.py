@@ -66,13 +66,13 @@ def try_some(name: str, start: int) -> list[AtHome]:
 def at_home(
     course: Course, assignment: Assignment, session: SuiteSession, mistake: Mistake
 ) -> AtHome:
+    from autograder.bridge.outside.local import load
     from autograder.selfcheck.catch.game import give_up, load_inputs, unlocked
     from autograder.selfcheck.check import failures
     from autograder.selfcheck.locked_hints import LockedHints
-    from autograder.selfcheck.workspace import run_text
 
     folder = course.release_folder(assignment)
-    module = run_text(mistake.source, f"{assignment.stem}.py").module
+    module = load(mistake.source, f"{assignment.stem}.py").module
     idea = mistake.weight == "idea"
     if failures(session, module):
         return AtHome(mistake.id, idea, passes=False)

@@ -30,6 +30,7 @@ OF_OTHERS = {  # what the set-up does not install
         "docker",
         "export",
         "git",
+        "jupytext",
         "mkdir",
         "mv",
         "mypy",
@@ -148,9 +149,16 @@ def files(words: list[str]) -> None:
 def tables(course: Course) -> Iterator[str]:
     """Yield what is wrong with the tables of assignments and of parts."""
     row = re.compile(r"^\| (\d\d) \| `(\w+)` \|.*\| (\d+) \| (\d+) \|$", re.MULTILINE)
-    rows = row.findall((ROOT / "docs/teaching.md").read_text("utf-8"))
+    teaching = (ROOT / "docs/teaching.md").read_text("utf-8")
+    rows = row.findall(teaching)
     if rows != [(a.name[:2], a.name, str(a.minutes), f"{a.points:g}") for a in course.assignments]:
         yield "teaching.md: its table of assignments is not that of course.yml"
+    minutes = {a.name[:2]: a.minutes for a in course.assignments}
+    for week, numbers, stated in re.findall(
+        r"^\| (\d+) \| ([\d, ]+) \| (\d+) \|$", teaching, re.MULTILINE
+    ):
+        if sum(minutes[number] for number in numbers.split(", ")) != int(stated):
+            yield f"teaching.md: week {week} with {numbers} does not take {stated} minutes"
     topics = (ROOT / "docs/students.md").read_text("utf-8")
     named = re.findall(r"^\| .+ \| (\d\d) (`.+`) \|$", topics, re.MULTILINE)
     parts = [(number, part) for number, cell in named for part in re.findall(r"`(\w+)`", cell)]

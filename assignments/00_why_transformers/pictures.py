@@ -6,12 +6,14 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional as F
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#8B3E8B"
 H = 32  # numbers in a word vector and in a hidden state
 WORDS = ["the", "cat", "sat", "on", "the", "mat"]
 
 
-def reach_over_distance(student) -> Figure:
+def reach_over_distance(student) -> tuple[Figure, str]:
     """Three recurrent networks give straight lines, two down and one up: powers of a number. Attention's line is flat.
 
     Where a falling line is above it, the words are near and the recurrent network depends on them more.
@@ -37,7 +39,7 @@ def reach_over_distance(student) -> Figure:
     axes.set_title("What is left of the gradient on its way back", loc="left")
     axes.grid(color="0.9")
     axes.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes))
 
 
 def normal(*sizes: int, dice: torch.Generator) -> Tensor:
@@ -59,19 +61,24 @@ def draw_reach(axes: Axes, reach: Tensor, name: str, color: str, style: str) -> 
     axes.plot(by_distance / H**0.5, style, color=color, linewidth=2.2, label=name)
 
 
-def computation_graphs(student) -> Figure:
+def computation_graphs(student) -> tuple[Figure, str]:
     """On the left the last circle waits for a chain of others, from corner to corner; on the right each row waits for the
     row below, and for nothing else.
     """
     T, layers = len(WORDS), 3
     figure = Figure(figsize=(10.5, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
+    counts = []
     for axes, kind, title in ((left, "rnn", "recurrent layers"), (right, "attention", "layers of attention")):
         draw_graph(axes, kind, T, layers)
         count = student.sequential_steps(T, layers, kind)
+        counts.append(count)
         needed = moment(kind, T - 1, layers - 1)
         axes.set_title(f"{title}: {needed} steps, and you count {count}", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        f"You count {pictured.listed(counts[:1])} steps for the recurrent layers, "
+        f"{pictured.listed(counts[1:])} for attention",
+    )
 
 
 def moment(kind: str, word: int, layer: int) -> int:

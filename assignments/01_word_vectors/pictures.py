@@ -7,6 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
 
 # Eight people: what is said about each of them, and in which words.
@@ -28,7 +30,7 @@ EDGES = [
 ]
 
 
-def lookup_as_product(student) -> Figure:
+def lookup_as_product(student) -> tuple[Figure, str]:
     """A single 1 in the one-hot row selects exactly one row of the table."""
     words = ["cat", "dog", "mat", "sat", "the"]
     word = 1
@@ -44,7 +46,10 @@ def lookup_as_product(student) -> Figure:
     frame_row(middle, word, table.shape[1])
     draw_numbers(right, fetched, "= vector of the word", "PuOr", 2)
     frame_row(right, 0, fetched.shape[-1])
-    return figure
+    return figure, pictured.sentence(
+        f"In the one-hot row, {pictured.cells(lamp, 'row', words)}",
+        f"The vector of the word: {pictured.listed(fetched)}",
+    )
 
 
 def draw_numbers(axes: Axes, values: Tensor, title: str, cmap: str, digits: int) -> None:
@@ -67,7 +72,7 @@ def frame_row(axes: Axes, row: int, width: int) -> None:
     axes.plot(x, y, color=ORANGE, linewidth=3, clip_on=False)
 
 
-def who_is_whose_context(student) -> Figure:
+def who_is_whose_context(student) -> tuple[Figure, str]:
     """A band on both sides of an empty diagonal, as wide as the window, and narrower only at the ends."""
     words = ["she", "poured", "the", "tea", "into", "her", "cup"]
     figure = Figure(figsize=(9, 4.2), layout="constrained")
@@ -81,10 +86,15 @@ def who_is_whose_context(student) -> Figure:
         axes.set_title(f"window={window}: {int(table.sum())} pairs", loc="left", fontsize=10)
         axes.set_xlabel("context")
     figure.axes[0].set_ylabel("centre")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{axes.get_title(loc='left')}, {pictured.image(axes, words, words, diagonal=True)}"
+            for axes in figure.axes
+        ),
+    )
 
 
-def loss_of_the_game(student) -> Figure:
+def loss_of_the_game(student) -> tuple[Figure, str]:
     """The loss begins near ln V, falls quickly, and comes to rest far above 0."""
     words, _, _, losses = play(student)
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
@@ -99,29 +109,33 @@ def loss_of_the_game(student) -> Figure:
     axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
     axes.set_title("Skip-gram on 40 short sentences", loc="left", fontsize=10)
     axes.legend(frameon=False, loc="lower left")
-    return figure
+    return figure, pictured.sentence(pictured.curve(losses, "your loss"))
 
 
-def words_before_and_after(student) -> Figure:
+def words_before_and_after(student) -> tuple[Figure, str]:
     """After the game, the eight people are the corners of a box, and king - man + woman ends close to queen."""
     words, before, after, _ = play(student)
+    seen = []
     figure = Figure(figsize=(9, 4.4), layout="constrained")
     for axes, (moment, table) in zip(
         figure.subplots(1, 2), {"before": before, "after": after}.items(), strict=True
     ):
         number = {word: i for i, word in enumerate(words)}
         answer = words[student.analogy(number["man"], number["king"], number["woman"], table)]
-        draw_people(axes, number, table)
+        goal, queen = draw_people(axes, number, table)
+        seen.append((moment, answer, f"the star is {pictured.number(math.dist(goal, queen))} from queen"))
         title = f"{moment.capitalize()} the game: king − man + woman = {answer}"
         axes.set_title(title, loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(
+        *(f"{moment} the game, king − man + woman is {answer}; {where}" for moment, answer, where in seen),
+    )
 
 
-def draw_people(axes: Axes, number: dict, table: Tensor) -> None:
+def draw_people(axes: Axes, number: dict, table: Tensor) -> tuple[list[float], list[float]]:
     """The eight people, a line between any two that differ in one respect, and the step of the analogy.
 
     Of the three directions in which they differ most, one is drawn to the right, one upwards, and one diagonally,
-    as in a drawing of a cube. What is parallel stays parallel.
+    as in a drawing of a cube. What is parallel stays parallel. Returns where the star of the analogy and the queen are.
     """
     people = table[[number[name] for name in PEOPLE]]  # (8, C)
     middle = people.mean(dim=0)
@@ -136,18 +150,20 @@ def draw_people(axes: Axes, number: dict, table: Tensor) -> None:
         axes.plot(x, y, "o", color=BLUE if asked else GREY, markersize=7 if asked else 4)
         weight = "bold" if asked else "normal"
         axes.annotate(name, (x, y), xytext=(6, 5), textcoords="offset points", fontsize=9, weight=weight)
-    draw_walk(axes, *(torch.tensor(place[name]) for name in STEPS[:3]))
+    goal = draw_walk(axes, *(torch.tensor(place[name]) for name in STEPS[:3]))
     axes.margins(0.2)
     axes.set(xlabel="first direction (the third is drawn diagonally)", ylabel="second direction")
+    return goal, place["queen"]
 
 
-def draw_walk(axes: Axes, king: Tensor, man: Tensor, woman: Tensor) -> None:
-    """From man to woman, and the same step from king."""
+def draw_walk(axes: Axes, king: Tensor, man: Tensor, woman: Tensor) -> list[float]:
+    """From man to woman, and the same step from king; returns where it ends."""
     goal = king - man + woman
     for start, end, style in ((man, woman, "--"), (king, goal, "-")):
         arrow = {"arrowstyle": "->", "color": ORANGE, "lw": 2, "ls": style}
         axes.annotate("", xy=end.tolist(), xytext=start.tolist(), arrowprops=arrow)
     axes.plot(*goal.tolist(), "*", color=ORANGE, markersize=13, zorder=3)
+    return goal.tolist()
 
 
 def play(student, width: int = 16, steps: int = 80) -> tuple[list, Tensor, Tensor, list]:

@@ -6,6 +6,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 WORDS = ["the", "cat", "sat", "because", "it", "was", "tired"]
 
 # What each word asks for and what it can be found by: (a being, a deed, a link, a filler).
@@ -21,7 +23,7 @@ FOUND_BY = [
 ]
 
 
-def who_may_attend_to_whom(student) -> Figure:
+def who_may_attend_to_whom(student) -> tuple[Figure, str]:
     """Row by row one more word is allowed: the dark squares form a triangle that includes the diagonal."""
     mask = student.causal_mask(len(WORDS)).detach().double()  # (T, T)
     figure = Figure(figsize=(5, 4.4), layout="constrained")
@@ -33,10 +35,10 @@ def who_may_attend_to_whom(student) -> Figure:
             sign = {1.0: "✓", 0.0: "·"}.get(allowed, f"{allowed:.3g}")
             axes.text(key, query, sign, ha="center", va="center")
     axes.set_title("Which word may attend to which", loc="left")
-    return figure
+    return figure, pictured.sentence(pictured.cells(mask, WORDS, WORDS, diagonal=True))
 
 
-def who_attends_to_whom(student) -> Figure:
+def who_attends_to_whom(student) -> tuple[Figure, str]:
     """Without the mask, *the* attends to *cat*, which comes later; with it, *the* attends to itself alone.
 
     *it* finds *cat* in both. Each row adds up to 100; a dot is a weight of exactly zero.
@@ -50,10 +52,13 @@ def who_attends_to_whom(student) -> Figure:
     draw_weights(left, free, "Without a mask: weights in percent")
     draw_weights(right, causal, "With the causal mask")
     right.set_ylabel("")
-    return figure
+    return figure, pictured.sentence(
+        f"Without a mask, {pictured.cells(free, WORDS, WORDS, diagonal=True)}",
+        f"With the causal mask, {pictured.cells(causal, WORDS, WORDS, diagonal=True)}",
+    )
 
 
-def why_divide(student) -> Figure:
+def why_divide(student) -> tuple[Figure, str]:
     """Longer vectors, larger scores: undivided, one key soon takes all the weight, and the gradient is gone.
 
     Divided by √D, both lines stay level: 16 keys share the weight as they do for short vectors. Random queries and keys.
@@ -75,10 +80,16 @@ def why_divide(student) -> Figure:
         axes.set_title(title, loc="left", fontsize=11)
         axes.set_ylim(0)
     left.set_ylim(0, 1.05)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            pictured.curve(line.get_ydata(), f"{what}, {who},")
+            for axes, what in ((left, "the largest weight"), (right, "the reaction"))
+            for line, who in zip(axes.get_lines(), ("undivided", "of your attention"))
+        ),
+    )
 
 
-def one_query(student, D: int = 64) -> Figure:
+def one_query(student, D: int = 64) -> tuple[Figure, str]:
     """One query and 16 keys at random: with √D the weight is spread, without it one key takes nearly all of it.
 
     In a notebook with ipywidgets, a slider changes D: the left stays as it is, and the right one sharpens.
@@ -92,7 +103,13 @@ def one_query(student, D: int = 64) -> Figure:
         name = "Your attention" if divided else "The same without √D"
         axes.set_title(f"{name}, D = {D}: largest weight {weights.max().item():.2f}", loc="left", fontsize=11)
         axes.set(xlabel="key", ylim=(0, 1.05))
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{axes.get_title(loc='left').split(':')[0]}: the largest weight is at "
+            f"{pictured.largest(pictured.bars(axes), 'key')}"
+            for axes in figure.axes
+        ),
+    )
 
 
 def saturation(student, D: int, divided: bool) -> tuple[float, float]:
@@ -125,7 +142,7 @@ def name_the_words(axes: Axes, rows: str, columns: str) -> None:
     axes.set_ylabel(rows)
 
 
-def gradient_xray(student) -> Figure:
+def gradient_xray(student) -> tuple[Figure, str]:
     """Everything above the diagonal is black: no output reacts to a later word. A leak glows in a frame.
 
     On and below the diagonal every cell is lit: each output reacts to its own word and its whole past.
@@ -155,7 +172,7 @@ def gradient_xray(student) -> Figure:
     axes.set_ylabel("… how strongly does output t react?")
     axes.set_title(finding(leaks, blind, broken), loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="‖∂y_t / ∂x_s‖  (black: exactly zero)")
-    return figure
+    return figure, pictured.sentence(pictured.cells(light, "output", "word", from_=0, diagonal=True))
 
 
 def reaction(student, T: int, C: int, D: int) -> Tensor:

@@ -7,13 +7,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, nn
 
+from autograder.checks import pictured
+
 WORDS = ["the", "cat", "sat", "on", "a", "mat"]
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7"]  # one for each head
 PALE = "#ECECEC"
 JOBS = ["the word before", "the word itself", "the first word", "all alike"]
 
 
-def whose_columns_are_whose(student) -> Figure:
+def whose_columns_are_whose(student) -> tuple[Figure, str]:
     """Touch one head at a time and see which output columns move: four blocks, stepping down like stairs.
 
     Two colours in one column, or a block torn apart, mean that the outputs were not concatenated in order.
@@ -41,10 +43,12 @@ def whose_columns_are_whose(student) -> Figure:
     axes.set_xlabel("output column before the projection mixes them")
     axes.set_ylabel("touched")
     axes.set_title("Which columns move when one head changes", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        *(f"head {h} moves the columns {pictured.places(columns)}" for h, columns in enumerate(moved)),
+    )
 
 
-def follow_one_word(student) -> Figure:
+def follow_one_word(student) -> tuple[Figure, str]:
     """Follow *cat*: split_heads gives every head one strip of it, 0 to 3, 4 to 7 and 8 to 11, all in line 1.
 
     On the right the same sheet is cut by `view` alone. The shapes agree, but *cat* lands in other lines, and
@@ -58,10 +62,19 @@ def follow_one_word(student) -> Figure:
     left, right = bottom.subfigures(1, 2)
     draw_tables(left, list(cut[0]), "Your split_heads")
     draw_tables(right, list(sheet.view(1, 3, 5, 4)[0]), "Wrong: view alone, for comparison")
-    return figure
+    return figure, pictured.sentence(*(f"head {h}: {where_cat_is(table)}" for h, table in enumerate(cut[0])))
 
 
-def glue_one_word(student) -> Figure:
+def where_cat_is(table: Tensor) -> str:
+    """The lines and the features in which a table holds numbers of word 1."""
+    seen = [(line, value - 100) for line, row in enumerate(table.tolist()) for value in row if 100 <= value < 200]
+    if not seen:
+        return "nothing of cat"
+    lines, features = zip(*seen)
+    return f"cat in lines {pictured.listed(sorted(set(lines)))} with features {pictured.listed(features)}"
+
+
+def glue_one_word(student) -> tuple[Figure, str]:
     """Follow *cat* back: merge_heads puts its strips into one line again, 0 to 11 from left to right.
 
     On the right the same strips are glued by `view` alone: *cat* is scattered over three lines.
@@ -75,10 +88,10 @@ def glue_one_word(student) -> Figure:
     left, right = bottom.subfigures(1, 2)
     draw_tables(left, list(glued), "Your merge_heads")
     draw_tables(right, list(heads.view(1, 5, 12)), "Wrong: view alone, for comparison")
-    return figure
+    return figure, pictured.sentence(*(f"merged: {where_cat_is(table)}" for table in glued))
 
 
-def four_heads_four_jobs(student) -> Figure:
+def four_heads_four_jobs(student) -> tuple[Figure, str]:
     """Four heads with four jobs: head 0 attends to the word before, 1 to the word itself, 2 to the first word,
     3 to everything that is allowed, alike.
 
@@ -110,10 +123,15 @@ def four_heads_four_jobs(student) -> Figure:
         axes.set_title(f"head {h}: {JOBS[h]}", fontsize=9)
         if h == 0:
             axes.set_ylabel("this word …")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"head {h}: {pictured.cells(attended[:, h * T : (h + 1) * T], WORDS, WORDS, 0.005, diagonal=True)}"
+            for h in range(4)
+        ),
+    )
 
 
-def one_answer_in_two_spellings(student) -> Figure:
+def one_answer_in_two_spellings(student) -> tuple[Figure, str]:
     """After fuse, the two upper tables are the same, and the lowest one, their difference, stays dark.
 
     Differences of about 0.0000001 are rounding. Anything bright means that some table did not find its place.
@@ -141,7 +159,10 @@ def one_answer_in_two_spellings(student) -> Figure:
         axes.set_yticks(range(len(WORDS)), WORDS)
     panels[2].set_xticks(range(12))
     panels[2].set_xlabel("feature")
-    return figure
+    return figure, pictured.sentence(
+        f"The outputs are {pictured.span(first)} and {pictured.span(second)}",
+        f"Of their differences, {pictured.cells(apart, WORDS, 'feature', from_=1e-5)}",
+    )
 
 
 def with_random_weights(module: nn.Module, draw: torch.Generator) -> nn.Module:

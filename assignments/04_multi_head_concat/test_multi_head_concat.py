@@ -1,5 +1,7 @@
 """Many heads: what you can check yourself."""
 
+from contextlib import contextmanager
+
 import torch
 
 from autograder import checks, task
@@ -25,12 +27,47 @@ def fill_all(module):
     return module
 
 
+@contextmanager
+def told(words):
+    """If a check inside fails, these words say which mistake it was, whatever the code looks like; "" says nothing."""
+    try:
+        yield
+    except checks.CheckFailed as failure:
+        failure.telling = failure.telling or words
+        raise
+
+
+def tables_of(per_head, fused):
+    """The queries, keys, values and projection of the heads, and what the fused form has in their places."""
+    heads = {name: table.detach().clone() for name, table in per_head.named_parameters()}
+    kinds = [[heads[f"heads.{h}.{kind}.weight"] for h in range(4)] for kind in ("query", "key", "value")]
+    old = [*map(torch.cat, kinds), heads["proj.weight"]]
+    new = [*fused.W_qkv.weight.detach().clone().chunk(3), fused.W_out.weight.detach().clone()]
+    return old, new
+
+
+def moved(before, after):
+    """What lies in each place of the fused form after fuse, in words; "" if that is none of the tables."""
+    (old, was), (heads_now, now) = before, after
+    names = ("the queries", "the keys", "the values", "the projection")
+    found = []
+    for there, fresh, place in zip(now, was, names):
+        known = {"what was there before": fresh, **dict(zip(names, old)), "the projection on its side": old[3].T}
+        same = [name for name, table in known.items() if torch.equal(table, there)]
+        found.append(f"{same[0]} for {place}" if same else "")
+    unmoved = all(map(torch.equal, old, heads_now))
+    return " and ".join([*found, "" if unmoved else "the heads changed"]) if all(found) else ""
+
+
 @task("heads", 0.5, forbids=READY_MADE)
 def test_every_head_is_known_to_pytorch(student):
     """PyTorch finds the weights of all heads and of the projection, and each table has the right shape."""
     mha = student.MultiHeadAttention(20, 4, 11)
     tables = {f"{h}.{name}.weight": (5, 20) for h in range(4) for name in ("key", "query", "value")}
-    checks.parameters(mha.heads, tables, "heads")
+    sizes = sorted({tuple(table.shape) for name, table in mha.named_parameters() if name.startswith("heads.")})
+    projection = [tuple(table.shape) for name, table in mha.named_parameters() if name == "proj.weight"]
+    with told(f"heads of {sizes}, projection of {projection}" if len(sizes) == 1 and sizes != [(5, 20)] else ""):
+        checks.parameters(mha.heads, tables, "heads")
     checks.shape(mha.proj.weight, (20, 20), "proj.weight")
 
 
@@ -111,10 +148,11 @@ def test_both_forms_give_the_same_answer(student):
 
     x = torch.randn(3, 7, 20)                                                          # (B, T, C)
     causal = torch.ones(7, 7, dtype=torch.bool).tril()                                 # (T, T)
-    before = fused(x, causal).detach().clone()
+    before, tables = fused(x, causal).detach().clone(), tables_of(per_head, fused)
 
     student.fuse(per_head, fused)
 
     after = checks.tensor(fused(x, causal), "the fused output after fuse")
-    checks.close(after, per_head(x), "the fused output after fuse", atol=1e-4, rtol=1e-4)
-    checks.true(not torch.equal(before, after), "The fused output is the same before and after fuse.")
+    with told(moved(tables, tables_of(per_head, fused))):
+        checks.close(after, per_head(x), "the fused output after fuse", atol=1e-4, rtol=1e-4)
+        checks.true(not torch.equal(before, after), "The fused output is the same before and after fuse.")

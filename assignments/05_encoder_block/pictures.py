@@ -6,13 +6,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
+from autograder.checks import pictured
+
 INK, QUIET, WARM, COOL, ALARM = "#222222", "#999999", "#E69F00", "#0072B2", "#D55E00"
 
 
 # -- layer norm ---------------------------------------------------------------------------------
 
 
-def one_token_normed(student) -> Figure:
+def one_token_normed(student) -> tuple[Figure, str]:
     """Follow one token's numbers downwards: they move until their mean (the triangle) is 0, shrink until
     their standard deviation (the bar) is 1 to each side, and are multiplied by gamma and shifted by beta."""
     token = torch.tensor([2.0, 3.0, 6.0, 9.0], dtype=torch.float64)
@@ -45,10 +47,15 @@ def one_token_normed(student) -> Figure:
     axes.set_ylim(3.7, -0.4)
     axes.set_xlabel("the numbers of one token (the discs carry the feature's index)")
     axes.set_title("One token on its way through your layer norm", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{name}: {pictured.listed(numbers)}"
+            for name, numbers in zip(("the token", "centred", "scaled", "stretched and shifted"), rows)
+        ),
+    )
 
 
-def three_sizes(student) -> Figure:
+def three_sizes(student) -> tuple[Figure, str]:
     """Three tokens, one a thousand times larger than the next, come out looking alike; the tiniest stays
     a little smaller, because next to its variance eps is not small any more."""
     pattern = torch.tensor([-1.2, 0.3, 1.5, -0.4, 0.8, -1.0, 0.9, -0.9], dtype=torch.float64)
@@ -69,13 +76,18 @@ def three_sizes(student) -> Figure:
         below.set_xlabel("feature")
     grid[0][0].set_ylabel("before")
     grid[1][0].set_ylabel("after your layer norm")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"the {name} token comes out with {pictured.span(numbers)}, at first {pictured.listed(numbers[:2])}"
+            for name, numbers in zip(("tiny", "middling", "huge"), normed)
+        ),
+    )
 
 
 # -- feed-forward -------------------------------------------------------------------------------
 
 
-def switches_and_a_hat(student) -> Figure:
+def switches_and_a_hat(student) -> tuple[Figure, str]:
     """Left, the two switches: ReLU has a sharp knee at 0, GELU a soft one that dips below 0 first. Right,
     three hidden numbers together: only with a switch can straight lines become a hat."""
     x = torch.linspace(-3, 3, 241).unsqueeze(-1)  # (241, 1)
@@ -99,7 +111,10 @@ def switches_and_a_hat(student) -> Figure:
         axes.set_xlabel("the token's only number")
         axes.legend(frameon=False)
     left.set_ylabel("what FeedForward makes of it")
-    return figure
+    return figure, pictured.sentence(
+        pictured.lines(left, "one hidden number"),
+        pictured.lines(right, "three hidden numbers"),
+    )
 
 
 def set_weights(module, weights: dict[str, list]) -> None:
@@ -164,30 +179,44 @@ class Findings:
         by_norm, by_answer = (self.answer(self.x, [answer], raised=name) for name in (beta, f"{answer}.bias"))
         return self.reacts_to_x(silent=[answer]) and not self.differ(by_norm, by_answer)
 
+    def in_words(self) -> str:
+        """Whether each station has a shortcut, and where its norm stands."""
+        return "; ".join(
+            f"{name} has {'a' if shortcut else 'no'} shortcut, and norm{station + 1} {self.place_of_norm(station)}"
+            for station, (name, shortcut) in enumerate(zip(("attention", "feed-forward"), self.shortcuts))
+        )
+
+    def place_of_norm(self, station: int) -> str:
+        if not self.used[station]:
+            return "is not used"
+        if not self.on_the_road[station]:
+            return "stands at the entrance of the workshop"
+        return f"stands on the road, {'before the branch' if self.before_the_branch[station] else 'behind the plus'}"
+
     @staticmethod
     def differ(a: Tensor, b: Tensor) -> bool:
         return not torch.allclose(a, b, atol=1e-5)
 
 
-def post_norm_diagram(student) -> Figure:
+def post_norm_diagram(student) -> tuple[Figure, str]:
     """Drawn from your block: the road runs from x to the output, both workshops hang on it by a shortcut,
     and in a post-norm block the two norms stand on the road itself."""
     figure = Figure(figsize=(8.4, 3.3), layout="constrained")
-    draw_block(figure.subplots(), student.TransformerEncoderBlock(12, 3, 31), "Your TransformerEncoderBlock")
-    return figure
+    found = draw_block(figure.subplots(), student.TransformerEncoderBlock(12, 3, 31), "Your TransformerEncoderBlock")
+    return figure, pictured.sentence(found.in_words())
 
 
-def both_diagrams(student) -> Figure:
+def both_diagrams(student) -> tuple[Figure, str]:
     """Drawn from your two blocks: above, the norms stand on the road; below, they stand at the entrance of
     the workshops and the road is free from x to the output."""
     figure = Figure(figsize=(8.4, 6.2), layout="constrained")
     above, below = figure.subplots(2, 1)
-    draw_block(above, student.TransformerEncoderBlock(12, 3, 31), "Your TransformerEncoderBlock")
-    draw_block(below, student.PreNormBlock(12, 3, 31), "Your PreNormBlock")
-    return figure
+    first = draw_block(above, student.TransformerEncoderBlock(12, 3, 31), "Your TransformerEncoderBlock")
+    second = draw_block(below, student.PreNormBlock(12, 3, 31), "Your PreNormBlock")
+    return figure, pictured.sentence(f"Above, {first.in_words()}", f"Below, {second.in_words()}")
 
 
-def draw_block(axes: Axes, block, title: str) -> None:
+def draw_block(axes: Axes, block, title: str) -> Findings:
     """Two stations on one road; what is missing in the student's block is drawn as an alarm."""
     found = Findings(block)
     axes.set_xlim(-0.6, 14.6)
@@ -201,6 +230,7 @@ def draw_block(axes: Axes, block, title: str) -> None:
         draw_road(axes, left, found.shortcuts[station])
         draw_norm(axes, left, f"norm{station + 1}", found, station)
     axes.text(13.9, 0, "out", va="center", fontsize=12)
+    return found
 
 
 def draw_norm(axes: Axes, left: float, name: str, found: Findings, station: int) -> None:
@@ -252,7 +282,7 @@ def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> N
     axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.5}, zorder=1)
 
 
-def stream_through_24_blocks(student) -> Figure:
+def stream_through_24_blocks(student) -> tuple[Figure, str]:
     """Left: the size of a token stays near 1 in a post-norm stack and climbs block by block in a pre-norm
     stack. Right, read from the end: post-norm loses most of its gradient within a few blocks, pre-norm
     loses none of it."""
@@ -277,7 +307,7 @@ def stream_through_24_blocks(student) -> Figure:
         axes.set_xlabel("after block")
         axes.set_xticks(range(0, 25, 6))
         axes.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(left, "the stream"), pictured.lines(right, "the gradient"))
 
 
 def run_a_stack(make_block, depth: int) -> tuple[list[float], list[float]]:
@@ -305,7 +335,7 @@ def rms(numbers: Tensor) -> float:
 SENTENCE = ["the", "cat", "sat", "down", "PAD", "PAD", "PAD"]
 
 
-def banana_test(student) -> Figure:
+def banana_test(student) -> tuple[Figure, str]:
     """Each column: one token is replaced by "banana". The columns of real words light up in every row, the
     columns of the three PADs stay empty in the rows of the real words."""
     change = banana_changes(student)  # (T, T)
@@ -328,7 +358,10 @@ def banana_test(student) -> Figure:
     verdict = "padding changes nothing" if leak < 1e-5 else "padding changes the output!"
     axes.set_title(f"The banana test: {verdict}", loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="distance (0: exactly the same)", shrink=0.8)
-    return figure
+    return figure, pictured.sentence(
+        pictured.cells(change[:real], SENTENCE, SENTENCE, from_=1e-5),
+        f"In the columns of the padding, {pictured.cells(change[:real, real:], SENTENCE, 'PAD', from_=1e-5)}",
+    )
 
 
 def banana_changes(student) -> Tensor:

@@ -3,6 +3,8 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from autograder.checks import pictured
+
 # Okabe and Ito's colours: all different for colour-blind eyes, and from dark to light in grey.
 COLOURS = {
     "words": "#0072B2",
@@ -136,7 +138,12 @@ def where_bert_lives(student):
     point_at(axes, boxes, rooms)
     figure.suptitle(title_of(counts["total"], sum(rooms.values())), fontsize=10, y=0.985)
     add_legend(figure, COLOURS)
-    return figure
+    return figure, pictured.sentence(
+        f"Your total is {short(counts['total'])}",
+        ", ".join(f"{room} {short(size)}" for room, size in rooms.items()),
+        f"In a layer, attention has {short(counts['attention'])} "
+        f"and the feed-forward part {short(counts['feed_forward'])}",
+    )
 
 
 def title_of(total, drawn):
@@ -184,7 +191,15 @@ def where_the_gpt2s_live(student):
         x += side + 0.12
     figure.suptitle("Four sizes of GPT-2, drawn on one scale", fontsize=10, x=0.02, ha="left", y=0.96)
     add_legend(figure, [kind for kind in COLOURS if kind != "the rest"])
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{name}: {short(counts['total'])}, of which {short(counts['token_embeddings'])} words, "
+            f"{short(counts['position_embeddings'])} positions; "
+            f"in a block, {short(counts['attention'])} attention "
+            f"and {short(counts['feed_forward'])} feed-forward"
+            for name, counts in list(lists.items())[::3]
+        ),
+    )
 
 
 def draw_gpt2(axes, box, counts, layers):

@@ -495,7 +495,7 @@ def to_hugging_face_gpt2(model: TransformerLanguageModel) -> nn.Module:
 #
 # One piece of GPT-2 is still missing, and it comes before the model: its tokenizer. With characters, a text has too
 # many tokens; with whole words, the vocabulary has too many entries, and every new name is unknown. GPT-2 takes the
-# middle road, **byte pair encoding**, as most models still do. It needs neither a library nor a single matrix:
+# middle road, **byte pair encoding**, and so do most models today. You need neither a library nor a matrix for it:
 #
 # 1. A text is cut into **words**, before each space and nowhere else. So a space belongs to the word after it, `tea`
 #    and `␣tea` are two different things (`␣` is how we print a space here), and the end of a line is a character like

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from autograder.checks import pictured
+
 WORDS = ["the", "cat", "dog", "sees", "hears", "a", "bird", "and", "."]
 V, T, HEADS = len(WORDS), 8, 2
 KINDS = ("honest", "mask late by one", "heads merged with view", "targets not shifted")
@@ -73,7 +75,7 @@ def reported_loss(model: Counter, pieces: Tensor) -> float:
     return F.cross_entropy(logits.float().transpose(1, 2), targets).item()
 
 
-def reported_and_honest(student) -> Figure:
+def reported_and_honest(student) -> tuple[Figure, str]:
     """The smaller the reported loss, the larger the honest one: the worst bug looks best. Only for the honest model are
     both bars the same."""
     pieces = throw_ids(60, seed=2).unfold(0, T + 1, T + 1)[:24]  # (24, T + 1)
@@ -89,7 +91,10 @@ def reported_and_honest(student) -> Figure:
     draw_bars(right, [row[1] for row in rows], ORANGE, "//", "honest, measured by your code")
     left.set_yticks(places, [row[2] for row in rows])
     left.invert_yaxis()
-    return figure
+    return figure, pictured.sentence(
+        f"Reported: {pictured.listed([row[0] for row in rows], [row[2] for row in rows])}",
+        f"Honest, by your code: {pictured.listed([row[1] for row in rows], [row[2] for row in rows])}",
+    )
 
 
 def draw_bars(axes: Axes, losses: list[float], color: str, hatch: str, title: str) -> None:
@@ -101,16 +106,19 @@ def draw_bars(axes: Axes, losses: list[float], color: str, hatch: str, title: st
     axes.set_title(title, loc="left", fontsize=11)
 
 
-def four_leak_maps(student) -> Figure:
+def four_leak_maps(student) -> tuple[Figure, str]:
     """Two maps stay empty. A late mask lights up one even diagonal, heads merged with view leak in leaps. A cell with a
     cross is a mistake of your map's: a leak that is not there, or one that it does not see."""
+    seen = []
     figure = Figure(figsize=(9, 3), layout="constrained")
     for axes, (kind, model) in zip(figure.subplots(1, 4, sharey=True), four_models().items()):
         found = torch.as_tensor(student.leaks(model, T, V)).bool()
         draw_map(axes, found, visible(kind, T).triu(1))
+        crosses = len(axes.get_lines()[0].get_xdata())
+        seen.append(f"{kind}: {int(found.sum())} of {found.numel()} cells are lit, {crosses} crossed out")
         axes.set_title(kind, loc="left", fontsize=10)
     figure.axes[0].set_ylabel("output after word …")
-    return figure
+    return figure, pictured.sentence(*seen)
 
 
 def draw_map(axes: Axes, found: Tensor, truth: Tensor) -> None:
@@ -126,7 +134,7 @@ def draw_map(axes: Axes, found: Tensor, truth: Tensor) -> None:
     axes.set_xlabel("… depends on word")
 
 
-def one_silent_at_a_time(student) -> Figure:
+def one_silent_at_a_time(student) -> tuple[Figure, str]:
     """How large a tolerance it takes until your code calls a head redundant. Each bar should end at its ring: there the
     head was set up to contribute, relative to the whole."""
     layer, x, shares = choir(student, torch.tensor([0.5, 0.12, 0.3, 0.04, 0.9, 0.2]))
@@ -144,7 +152,9 @@ def one_silent_at_a_time(student) -> Figure:
     axes.set_xlim(0, 1.02)
     axes.set_xlabel("smallest tolerance with which it is redundant")
     axes.set_title("How much is each head missed?", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        f"The bars end: {pictured.listed([patch.get_width() for patch in axes.patches], 'head')}",
+    )
 
 
 def choir(student, loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, list[float]]:
@@ -162,7 +172,7 @@ def choir(student, loudness: Tensor) -> tuple[nn.MultiheadAttention, Tensor, lis
     return layer, torch.randn(3, 7, H * D), (loudness / loudness.norm()).tolist()
 
 
-def tests_and_luck(student) -> Figure:
+def tests_and_luck(student) -> tuple[Figure, str]:
     """Left, the text with a copied passage stays above 0 when n grows. Right, the interval shrinks, and leaves 0 behind.
 
     With few questions, the better model may even look worse.
@@ -180,15 +190,18 @@ def tests_and_luck(student) -> Figure:
     counts = [50, 100, 200, 400, 800, 1600, 3200, 6400]
     luck = torch.rand(counts[-1], generator=dice)
     right_a, right_b = luck < 0.8, (luck < 0.75) | (luck > 0.98)  # 80 and 77 %
+    seen = []
     for place, count in enumerate(counts):
         rows = torch.randint(count, (400, count), generator=dice)
         middle, low, high = student.difference(right_a[:count], right_b[:count], rows)
         right.plot([place, place], [100 * low, 100 * high], color=BLUE, lw=4, alpha=0.6)
         right.plot(place, 100 * middle, "o", color=ORANGE)
+        found = (pictured.number(100 * value) for value in (middle, low, high))
+        seen.append("{} questions: a is better by {} points, between {} and {}".format(count, *found))
     right.axhline(0, color=GREY, lw=1)
     right.set_xticks(range(len(counts)), [str(count) for count in counts])
     right.set(xlabel="questions", ylabel="a better than b, in points")
-    return figure
+    return figure, pictured.sentence(pictured.lines(left), *seen[::7])
 
 
 PICTURES = {

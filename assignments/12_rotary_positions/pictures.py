@@ -7,10 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE = "#0072B2", "#D55E00"
 
 
-def hands_of_one_vector(student, position: int = 7) -> Figure:
+def hands_of_one_vector(student, position: int = 7) -> tuple[Figure, str]:
     """Every tip stays on its circle and walks counter-clockwise from 0, more slowly on every clock."""
     positions, D = position + 1, 8
     hands = torch.tensor([1.0, 0.0]).repeat(D // 2)  # (D,): every hand points to the right
@@ -22,7 +24,14 @@ def hands_of_one_vector(student, position: int = 7) -> Figure:
     figure.suptitle(
         f"One vector at positions 0 to {position} (base 30, so that all hands are seen to move)", fontsize=11
     )
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"Numbers {pair} and {pair + 1}: position 1 is at "
+            f"{pictured.listed(tips[min(1, position), pair : pair + 2])}, "
+            f"the last at {pictured.listed(tips[-1, pair : pair + 2])}"
+            for pair in range(0, D, 2)
+        ),
+    )
 
 
 def draw_clock(axes: Axes, across: Tensor, up: Tensor) -> None:
@@ -39,7 +48,7 @@ def draw_clock(axes: Axes, across: Tensor, up: Tensor) -> None:
     axes.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
 
 
-def scores_by_distance(student) -> Figure:
+def scores_by_distance(student) -> tuple[Figure, str]:
     """Stripes along the diagonal, and three curves that lie on each other: only the distance counts."""
     T, D = 40, 16
     dice = torch.Generator().manual_seed(4)
@@ -61,17 +70,22 @@ def scores_by_distance(student) -> Figure:
     right.set_title("Three rows of it, by distance", loc="left", fontsize=10)
     right.margins(y=0.25)
     right.legend(loc="upper center", ncols=3, frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(right))
 
 
-def who_turns_with_whom(student) -> Figure:
+def who_turns_with_whom(student) -> tuple[Figure, str]:
     """Blocks of two along the diagonal for neighbours; three stripes, half a width apart, for halves."""
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     names = {True: "interleaved=True", False: "interleaved=False"}
     for axes, (interleaved, name) in zip(figure.subplots(1, 2), names.items(), strict=True):
         draw_partners(axes, reactions(student, 8, interleaved))
         axes.set_title(name, loc="left")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{axes.get_title(loc='left')}: {pictured.image(axes, 'result', 'input', diagonal=True)}"
+            for axes in figure.axes
+        ),
+    )
 
 
 def reactions(student, D: int, interleaved: bool) -> Tensor:

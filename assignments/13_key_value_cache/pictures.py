@@ -8,6 +8,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE = "#0072B2", "#D55E00"
 NEW, PAST = 3, 5
 MODELS = {  # layers, kept heads, numbers in a head, the longest text, its colour
@@ -19,7 +21,7 @@ MODELS = {  # layers, kept heads, numbers in a head, the longest text, its colou
 }
 
 
-def rectangle_in_the_square(student) -> Figure:
+def rectangle_in_the_square(student) -> tuple[Figure, str]:
     """The rectangle on the right holds the same squares as the framed rows on the left."""
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -29,7 +31,12 @@ def rectangle_in_the_square(student) -> Figure:
     frame_x = [edges[0], edges[1], edges[1], edges[0], edges[0]]
     frame_y = [edges[2], edges[2], edges[1], edges[1], edges[2]]
     left.plot(frame_x, frame_y, color=ORANGE, linewidth=3)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{side}, {pictured.image(axes, 'row', 'word', diagonal=True)}"
+            for side, axes in (("left", left), ("right", right))
+        ),
+    )
 
 
 def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
@@ -51,7 +58,7 @@ def draw_mask(axes: Axes, mask: Tensor, title: str, first: int) -> None:
     axes.set_title(title, loc="left", fontsize=10, pad=18 if first else 6)
 
 
-def pieces_against_the_whole(student) -> Figure:
+def pieces_against_the_whole(student) -> tuple[Figure, str]:
     """Dark everywhere: in whatever pieces a text is read, its outputs are those of the whole text."""
     apart = differences(student, T=12)  # (T, T)
     T = len(apart)
@@ -71,7 +78,10 @@ def pieces_against_the_whole(student) -> Figure:
     )
     axes.set_title(found, loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="difference from the whole text", extend="both")
-    return figure
+    return figure, pictured.sentence(
+        f"Of the differences, "
+        f"{pictured.cells(apart, [f'pieces of {size}' for size in range(1, T + 1)], 'word', 1e-6)}",
+    )
 
 
 def differences(student, T: int) -> Tensor:
@@ -93,7 +103,7 @@ def differences(student, T: int) -> Tensor:
     return torch.stack(rows)
 
 
-def one_more_word(student) -> Figure:
+def one_more_word(student) -> tuple[Figure, str]:
     """Without a cache the time for one more word climbs; with it, it stays low. The price is on the right.
 
     Both are measured live, so the lines may be a little rough; a grader's sandbox adds its own time to both.
@@ -111,7 +121,10 @@ def one_more_word(student) -> Figure:
     right.plot(lengths, held, "s-", color=BLUE)
     right.set(xlabel="words so far", ylabel="kibibytes in the cache", ylim=(0, None))
     right.set_title("Memory: the cache of one layer", loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(
+        pictured.lines(left, "milliseconds"),
+        pictured.curve(held, "the cache", lengths),
+    )
 
 
 def measure(student, lengths: list[int]) -> tuple[list[float], list[float], list[float]]:
@@ -142,7 +155,7 @@ def fastest(attention, calls: list[tuple]) -> list[float]:
     return best
 
 
-def who_shares_with_whom(student) -> Figure:
+def who_shares_with_whom(student) -> tuple[Figure, str]:
     """Six heads that ask and three that are kept: in each column, a group of two heads is filled, and nothing else."""
     moved = influence(student)  # (H, G)
     figure = Figure(figsize=(5.2, 4.4), layout="constrained")
@@ -155,7 +168,9 @@ def who_shares_with_whom(student) -> Figure:
     axes.set_yticks(range(len(moved)))
     axes.set(xlabel="… when kept head g is another one?", ylabel="does the output of head h move …")
     axes.set_title("6 heads that ask, 3 that are kept", loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(
+        *(f"kept head {kept} moves the heads {pictured.places(column)}" for kept, column in enumerate(moved.T)),
+    )
 
 
 def influence(student) -> Tensor:
@@ -178,7 +193,7 @@ def influence(student) -> Tensor:
     return torch.stack(columns, dim=1)
 
 
-def caches_of_models(student) -> Figure:
+def caches_of_models(student) -> tuple[Figure, str]:
     """Each model's line ends at its longest text. The same model without groups would lie as many times higher as
     several heads share one key: eight times for the largest.
     """
@@ -201,8 +216,12 @@ def caches_of_models(student) -> Figure:
     axes.minorticks_off()
     axes.set_xticks([2**power for power in range(7, 18, 2)], [f"{2**power:,}" for power in range(7, 18, 2)])
     axes.set_ylim(2**19, 2**37)
+    named = [line for line in axes.get_lines() if "G" in str(line.get_label())]
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    return figure
+    return figure, pictured.sentence(
+        f"In MiB, at the longest text: "
+        f"{pictured.listed([line.get_ydata()[-1] / 2**20 for line in named], [line.get_label() for line in named])}",
+    )
 
 
 def draw_cache(axes: Axes, lengths: list[int], sizes: list[int], colour: str, line: str, label: str) -> None:
@@ -211,7 +230,7 @@ def draw_cache(axes: Axes, lengths: list[int], sizes: list[int], colour: str, li
     axes.plot(lengths[-1:], sizes[-1:], "o", color=colour)
 
 
-def keys_by_and_by(student) -> Figure:
+def keys_by_and_by(student) -> tuple[Figure, str]:
     """The line wanders while keys are read, and ends on the dashed one, where the whole table leads as well.
 
     Right, the curve falls with the size of a block, and crosses the dashed line of the whole table between 64 and 128.
@@ -235,7 +254,10 @@ def keys_by_and_by(student) -> Figure:
     right.set_xscale("log", base=2)
     right.set_xticks(sizes, [str(size) for size in sizes])
     right.set(xlabel="keys in a block", ylabel="megabytes moved", ylim=(0, None))
-    return figure
+    return figure, pictured.sentence(
+        pictured.curve(seen, "the output", counts),
+        pictured.curve([blocks / 1e6 for _, blocks in moved], "what is moved", sizes),
+    )
 
 
 PICTURES = {

@@ -194,7 +194,7 @@ def test_the_cache_is_narrow(student):
         checks.shape(out, (3, size, 24), f"the output for {size} words")
         for name, kept in zip(("keys", "values"), checks.unpack(cache, ("keys", "values"), "the cache")):
             all_heads = f"The cache holds the {name} of all 6 heads that ask; those of the 2 kept heads are enough."
-            checks.true(checks.tensor(kept).shape[1:2] != (6,), all_heads)
+            checks.true(checks.tensor(kept).shape[1:2] != (6,), all_heads, telling="all heads are kept")
             checks.shape(kept, (3, 2, words, 4), f"the {name} of the cache after {words} words", axes=axes)
 
 

@@ -15,6 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from torch import Tensor, nn
 
+from autograder.checks import pictured
+
 COLORS = (
     "#0072B2",
     "#D55E00",
@@ -133,7 +135,7 @@ def taught(model: Any, ids: Tensor, labels: Tensor, pad: int, epochs: int, lr: f
 # ---------------------------------------------------------------- part 1
 
 
-def what_each_position_contributes(student) -> Figure:
+def what_each_position_contributes(student) -> tuple[Figure, str]:
     """How much each position contributes to the pooled vector: with "first" only one, with "mean" all real ones alike.
 
     Dotted frames mark padding, which contributes nothing to "mean"; in the last row there is nothing else.
@@ -161,13 +163,19 @@ def what_each_position_contributes(student) -> Figure:
         axes.set_yticks(range(B), [f"{n} of {T}" for n in lengths.tolist()])
         axes.set(xlabel="position (dotted: padding)", ylabel="real positions")
         axes.set_title(f'Contributions with "{kind}"', loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{kind}: {pictured.image(axes, 'row', 'position')}; "
+            f"in row 2, {pictured.listed(axes.get_images()[0].get_array()[2])}"
+            for kind, axes in zip(("first", "mean"), figure.axes)
+        ),
+    )
 
 
 # ---------------------------------------------------------------- part 2
 
 
-def pooled_vectors(student) -> Figure:
+def pooled_vectors(student) -> tuple[Figure, str]:
     """The pooled vectors of held-out cards in two dimensions: on the right, three groups should have formed.
 
     Each mark is a card about a dish without a labelled card. On the left, the encoder is as pre-training left it.
@@ -189,7 +197,17 @@ def pooled_vectors(student) -> Figure:
         axes.set(xticks=[], yticks=[], xlabel="first direction", ylabel="second direction")
         axes.set_title(title, loc="left", fontsize=11)
     name_the_classes(figure, student)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{title.split(':')[0]}, the groups' middles are at {middles(points, classes)}"
+            for title, points in zip(titles, (before, after))
+        ),
+    )
+
+
+def middles(points: Tensor, classes: Tensor) -> str:
+    """Where the middle of each class is."""
+    return " and ".join(pictured.listed(points[classes == k].mean(dim=0)) for k in range(3))
 
 
 def name_the_classes(figure: Figure, student) -> None:
@@ -217,7 +235,7 @@ def flattened(vectors: Tensor) -> Tensor:
 # ---------------------------------------------------------------- part 3
 
 
-def frozen_and_not(student) -> Figure:
+def frozen_and_not(student) -> tuple[Figure, str]:
     """Accuracy on dishes without a labelled card: the fine-tuned encoder and LoRA should leave the frozen one far behind.
 
     LoRA trains one number in twelve. The dashed line is a model that spots every question and tosses a coin for the rest.
@@ -250,13 +268,21 @@ def frozen_and_not(student) -> Figure:
     axes.set(xlabel="epoch", ylabel="accuracy in %", ylim=(40, 103))
     axes.set_title("Held-out dishes, epoch by epoch", loc="left", fontsize=11)
     axes.legend(frameon=False, loc="lower right")
-    return figure
+    return figure, pictured.sentence(
+        pictured.lines(axes),
+        *(str(label) for label in axes.get_legend_handles_labels()[1]),
+    )
 
 
 # ---------------------------------------------------------------- part 4
 
 
-def where_the_cards_go(student) -> Figure:
+def counted(cards: list[tuple[str, int]]) -> list[int]:
+    """How many cards there are of each class."""
+    return [sum(label == k for _, label in cards) for k in range(3)]
+
+
+def where_the_cards_go(student) -> tuple[Figure, str]:
     """Thirty cards that come sorted by class, and your two lists: 24 and 6 cards, with the colours mixed in both."""
     cards = [(f"card {i}", 0 if i < 8 else 1 if i < 16 else 2) for i in range(30)]
     first, second = student.split(list(cards), 0.8, 3)
@@ -274,13 +300,20 @@ def where_the_cards_go(student) -> Figure:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     name_the_classes(figure, student)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{name}: {len(row)} cards, "
+            f"{pictured.listed(counted(row), student.CLASSES)}; "
+            f"the first is {row[0][0] if row else 'none'}"
+            for name, row in rows[1:]
+        ),
+    )
 
 
 # ---------------------------------------------------------------- part 5
 
 
-def what_is_taken_for_what(student) -> Figure:
+def what_is_taken_for_what(student) -> tuple[Figure, str]:
     """Your matrix for a linear layer on a frozen encoder: correct guesses lie on the diagonal.
 
     Each row adds up to how often its class occurs: 96 praise, 96 complaints, 192 questions.
@@ -299,7 +332,11 @@ def what_is_taken_for_what(student) -> Figure:
     accuracy = 100 * (guesses == classes).double().mean().item()
     axes.set_title(f"accuracy {accuracy:.0f} %, macro F1 {score:.3f}", loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="cards", shrink=0.85)
-    return figure
+    return figure, pictured.sentence(
+        pictured.cells(table, student.CLASSES, student.CLASSES),
+        f"On the diagonal: {pictured.listed(table.diagonal())}",
+        axes.get_title(loc="left"),
+    )
 
 
 def draw_cells(axes: Axes, table: Tensor) -> None:

@@ -1,5 +1,7 @@
 """Fine-tuning: the tests that come with the assignment."""
 
+from contextlib import contextmanager
+
 import torch
 
 from autograder import checks, task
@@ -94,6 +96,9 @@ def test_encoder_and_head_learn(student):
     """From the logits, gradients flow back to the head and into the encoder."""
     model = a_classifier(student, 5, 12, pooling="first")
     logits = model(*some_sentences(4, 7))
+    told = f"{checks.tensor(logits, 'the logits').dtype} without a gradient"
+    cut = "The classifier's answers pass no gradient on: nothing can learn from them."
+    checks.true(logits.requires_grad, cut, telling=told)
     checks.shape(logits, (4, 5), "the logits", axes=LOGITS)
     parameters = dict(model.named_parameters())
     (logits * torch.arange(5)).sum().backward()
@@ -108,6 +113,29 @@ def test_encoder_and_head_learn(student):
 def an_encoder_around(student, inputs, outputs):
     """A given encoder with random weights, whose `layers[0].linear2` is an nn.Linear of these sizes."""
     return checks.randomize(student.Encoder(13, outputs, n_heads=1, n_layers=1, d_ff=inputs, max_len=7))
+
+
+@contextmanager
+def told(words):
+    """If a check inside fails, these words say which mistake it was, whatever the code looks like; "" says nothing."""
+    try:
+        yield
+    except checks.CheckFailed as failure:
+        failure.telling = failure.telling or words
+        raise
+
+
+def beginning(layer):
+    """Which of A and B is zero at the start, in words; "" if it is B alone, as it should be."""
+    zero = [name for name, matrix in (("A", layer.A), ("B", layer.B)) if not matrix.any()]
+    return "" if zero == ["B"] else f"zero at the start: {zero}"
+
+
+def check_trained(module, expected):
+    """The names of what is trained in a module."""
+    names = sorted(name for name, parameter in module.named_parameters() if parameter.requires_grad)
+    with told(f"trained: {names}"):
+        checks.equal(names, sorted(expected), "the list of parameters that are trained")
 
 
 @task("lora", 0.5)
@@ -133,10 +161,10 @@ def test_lora_begins_as_the_layer_was(student):
     linear = encoder.layers[0].linear2
     before = linear(x).detach()
     layer = student.LoRALinear(linear, 3, 8.0)
-    checks.close(layer(x), before, "the output before training", atol=1e-5)
-    checks.true(bool(layer.A.any()), "A is zero at the start.")
-    trained = sorted(name for name, parameter in layer.named_parameters() if parameter.requires_grad)
-    checks.equal(trained, ["A", "B"], "the list of parameters that are trained")
+    with told(beginning(layer)):
+        checks.close(layer(x), before, "the output before training", atol=1e-5)
+        checks.true(bool(layer.A.any()), "A is zero at the start.")
+    check_trained(layer, ["A", "B"])
 
 
 @task("lora", 0.25, needs="test_lora_by_hand")
@@ -144,9 +172,9 @@ def test_lora_in_the_encoder(student):
     """In the encoder, two layers of 64 and 128 numbers train 2 · 4 · (64 + 128) = 1,536 numbers at rank 4."""
     encoder = student.Encoder(13)
     checks.equal(student.add_lora(encoder, ["layers.0.linear1", "layers.1.linear2"], 4, 8.0), 1536, "add_lora(...)")
-    trained = sorted(name for name, parameter in encoder.named_parameters() if parameter.requires_grad)
-    names = [f"layers.{name}" for name in ("0.linear1.A", "0.linear1.B", "1.linear2.A", "1.linear2.B")]
-    checks.equal(trained, names, "the list of parameters that are trained")
+    check_trained(
+        encoder, [f"layers.{name}" for name in ("0.linear1.A", "0.linear1.B", "1.linear2.A", "1.linear2.B")]
+    )
 
 
 # Part 4: an honest split

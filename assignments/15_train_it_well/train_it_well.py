@@ -25,11 +25,11 @@
 # ▶ you are here
 # ```
 #
-# A language model can be right in every line and still learn badly. A handful of habits separates a run that works from
-# one that crawls, or diverges after an hour: how the weights begin, how far the chairs are moved in one step, what
-# happens when one batch has a huge gradient. Each habit is about ten lines of code, and papers on large models spend a
-# single paragraph on all of them together. Today you write those lines, one habit at a time, with no ready-made
-# optimiser in sight. At the end you take one away again and watch what breaks, or does not.
+# Every line of a language model can be right, and it may still learn badly. A handful of habits separates a run that
+# works from one that crawls, or diverges after an hour: how the weights begin, how far the chairs are moved in one
+# step, what happens when one batch has a huge gradient. Each habit is about ten lines of code, and papers on large
+# models spend a single paragraph on all of them together. Today you write those lines, one habit at a time, with no
+# ready-made optimiser in sight. At the end you take one away again and watch what breaks, or does not.
 #
 # | part | the question it answers |
 # |---|---|
@@ -216,12 +216,12 @@ def init_weights(model: nn.Module, std: float = 0.02) -> None:
 #
 # About 14 minutes, ●●○ (difficulty 2 of 3)
 #
-# No single learning rate is right for a whole run. At the beginning all batches ask for the same: the gradients of two
-# batches have a cosine of about 0.9 before the first step, and of about 0.5 after 150. So for nearly every number
-# Adam's ratio (Part 4) is about ±1, the longest step that it can take, at a time when its averages have seen next to
-# nothing: such steps do damage that the rest of the run has to repair. So the rate **warms up** from almost nothing to
-# its peak. At the end the model circles around a good place that its long steps keep overshooting. So the rate comes
-# down again, on half a **cosine**: slowly at first, then quickly, then slowly.
+# No single learning rate is right for a whole run. At the beginning all batches pull in the same direction: the
+# gradients of two batches have a cosine of about 0.9 before the first step, and of about 0.5 after 150. So for nearly
+# every number Adam's ratio (Part 4) is about ±1, the longest step that it can take, at a time when its averages have
+# seen next to nothing. Such steps do damage that the rest of the run has to repair. That is why the rate **warms up**
+# from almost nothing to its peak. At the end the model circles around a good place that its long steps keep
+# overshooting, so the rate comes down again, on half a **cosine**: slowly at first, then quickly, then slowly.
 #
 # $$\text{rate}(s) = \text{floor} + (\text{peak} - \text{floor}) \cdot \tfrac12\left(1 + \cos(\pi q)\right)$$
 #

@@ -7,6 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREY, INK = "#0072B2", "#D55E00", "#8C8C8C", "#333333"
 CARD = ("my", "soup", "was", "very", "cold", "/", "sorry", "the", "next", "soup", "is", "on", "us", "[END]")
 WHERE = 6  # the answer begins here
@@ -15,7 +17,7 @@ WHERE = 6  # the answer begins here
 # ---------------------------------------------------------------- part 1
 
 
-def who_is_asked(student) -> Figure:
+def who_is_asked(student) -> tuple[Figure, str]:
     """How much the answer's log-probability depends on each position's logits, by gradient; framed: the answer.
 
     The dark fields begin one place before the answer and end one place before its end.
@@ -41,13 +43,15 @@ def who_is_asked(student) -> Figure:
     axes.set_xticks(range(T))
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    return figure
+    return figure, pictured.sentence(
+        f"Lit are the positions {pictured.places(weight)}, the most {pictured.largest(weight, 'position')}",
+    )
 
 
 # ---------------------------------------------------------------- part 2
 
 
-def loss_and_slope(student) -> Figure:
+def loss_and_slope(student) -> tuple[Figure, str]:
     """The loss of a comparison, and its slope: flat where the judge is right by far, and -1 where it is wrong by far."""
     gaps = torch.linspace(-8, 8, 161, dtype=torch.float64)
     losses, slopes = [], []
@@ -67,13 +71,13 @@ def loss_and_slope(student) -> Figure:
     axes.annotate("ln 2", (0, math.log(2)), (0.4, 1.2), fontsize=10)
     axes.set(xlabel="score of the chosen answer less that of the rejected one")
     axes.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes))
 
 
 # ---------------------------------------------------------------- part 3
 
 
-def margins_before_and_after(student) -> Figure:
+def margins_before_and_after(student) -> tuple[Figure, str]:
     """The margins of 200 pairs before and after sixty steps with your loss; in twenty, the wrong answer was chosen.
 
     Before, all are 0. Afterwards the twenty lie on the left: they are outvoted.
@@ -109,13 +113,16 @@ def margins_before_and_after(student) -> Figure:
     axes.hist(seen[-1][:turned], bins=bins, color=ORANGE, alpha=0.85, hatch="//", ec="white", label="after, the 20")
     axes.set(xlabel="margin", ylabel="pairs")
     axes.legend(frameon=False, loc="upper left", fontsize=9)
-    return figure
+    return figure, pictured.sentence(
+        f"Before, the margins are {pictured.span(seen[0])}",
+        f"Afterwards {pictured.span(seen[-1][turned:])}, and those of the 20 {pictured.span(seen[-1][:turned])}",
+    )
 
 
 # ---------------------------------------------------------------- part 4
 
 
-def groups_made_comparable(student) -> Figure:
+def groups_made_comparable(student) -> tuple[Figure, str]:
     """Six prompts, eight answers each: as the judge sees them, and as advantages. All groups come to one height.
 
     The last group is one of equals.
@@ -126,9 +133,10 @@ def groups_made_comparable(student) -> Figure:
     rewards = levels + spreads * torch.randn(6, 8, generator=dice)
     figure = Figure(figsize=(8.6, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
+    advantages = student.group_advantages(rewards.clone())
     for axes, table, title in (
         (left, rewards, "Rewards"),
-        (right, student.group_advantages(rewards.clone()), "Your advantages"),
+        (right, advantages, "Your advantages"),
     ):
         for g, row in enumerate(table):
             axes.plot([g] * len(row), row.detach(), "o", color=BLUE, ms=7, alpha=0.5, mew=0)
@@ -136,13 +144,15 @@ def groups_made_comparable(student) -> Figure:
         axes.axhline(0, color=GREY, lw=0.8, zorder=0)
         axes.set_title(title + "; the bar is the mean", loc="left", fontsize=11)
         axes.set(xlabel="prompt", xticks=range(6))
-    return figure
+    return figure, pictured.sentence(
+        f"Your advantages are, by prompt: {'; '.join(pictured.span(row) for row in advantages)}",
+    )
 
 
 # ---------------------------------------------------------------- part 5
 
 
-def flat_on_one_side(student) -> Figure:
+def flat_on_one_side(student) -> tuple[Figure, str]:
     """The objective against the ratio, for a good and for a bad answer; thin: without the cut.
 
     It is flat on the right for A > 0, and on the left for A < 0.
@@ -160,7 +170,12 @@ def flat_on_one_side(student) -> Figure:
             axes.axvline(edge, color=GREY, lw=0.8, ls="--")
         axes.set_title(f"A = {'1' if advantage > 0 else '−1'}", loc="left", fontsize=11)
         axes.set(xlabel="ratio", ylabel="objective")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            pictured.curve(axes.get_lines()[1].get_ydata(), f"for {axes.get_title(loc='left')} it", ratios)
+            for axes in figure.axes
+        ),
+    )
 
 
 # ---------------------------------------------------------------- part 6
@@ -192,7 +207,7 @@ def trained_on_a_leash(student, leash: float, steps: int = 250, count: int = 128
     return policy.detach().softmax(dim=0)
 
 
-def reward_against_divergence(student) -> Figure:
+def reward_against_divergence(student) -> tuple[Figure, str]:
     """Mean reward against the divergence from the reference; each dot is a training with a leash of another length.
 
     The looser the leash, the more reward. On the right, what the policies without a leash and with one write.
@@ -221,13 +236,16 @@ def reward_against_divergence(student) -> Figure:
     right.set_xticks(range(6), [f"{r:g}" for r in REWARDS])
     right.set(xlabel="answer, by its reward", ylabel="probability")
     right.legend(frameon=False, fontsize=9, loc="upper left")
-    return figure
+    return figure, pictured.sentence(
+        f"The reward by weight: {pictured.listed(gained, [f'{leash:g}' for leash in LEASHES])}",
+        f"The divergence: {pictured.listed(distances, [f'{leash:g}' for leash in LEASHES])}",
+    )
 
 
 # ---------------------------------------------------------------- part 6
 
 
-def who_still_learns(student) -> Figure:
+def who_still_learns(student) -> tuple[Figure, str]:
     """Left, every bar beyond nine tokens is gone: the whole answer is cut. Right, they get shorter, and none is cut."""
     gain, lengths = 0.02, range(1, 25)
     figure = Figure(figsize=(8.6, 3.4), layout="constrained")
@@ -246,7 +264,12 @@ def who_still_learns(student) -> Figure:
         axes.bar(lengths, slopes, color=BLUE if axes is left else ORANGE)
         axes.set_title(name, loc="left", fontsize=11)
         axes.set(xlabel="tokens of the answer, each 2 % likelier", ylabel="how hard each is pulled on", ylim=(0, 1.4))
-    return figure
+    return figure, pictured.sentence(
+        *(
+            pictured.curve(pictured.bars(axes), f"with {axes.get_title(loc='left')}, the pull", lengths)
+            for axes in figure.axes
+        ),
+    )
 
 
 PICTURES = {

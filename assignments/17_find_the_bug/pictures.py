@@ -5,6 +5,8 @@ import random
 import torch
 from matplotlib.figure import Figure
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 TRIES = 200
 
@@ -95,7 +97,7 @@ def told_apart(function, repair, arguments: tuple) -> bool:
     return not same(*answers)
 
 
-def who_is_told_apart(student) -> Figure:
+def who_is_told_apart(student) -> tuple[Figure, str]:
     """Random inputs of one size and one scale find few of the eight; with sizes, scales and repetitions varied, all."""
     random.seed(1)
     torch.manual_seed(1)
@@ -129,7 +131,15 @@ def who_is_told_apart(student) -> Figure:
     axes.invert_yaxis()
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    return figure
+    return figure, pictured.sentence(
+        f"Told apart, in %: {pictured.listed([100 * share for share in varied_shares], names)}",
+        f"Evidence gives the same answer: {noted('✗', names, notes)}; it tells apart: {noted('✓', names, notes)}",
+    )
+
+
+def noted(mark: str, names: list[str], notes: list[str]) -> str:
+    """The suspects whose note begins with a mark."""
+    return ", ".join(name for name, note in zip(names, notes) if note.startswith(mark)) or "none"
 
 
 def by_evidence(student, name: str, function, repair) -> tuple[str, str]:

@@ -5,13 +5,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#999999"
 WEIGHTS, OPERATIONS, BW, PEAK = 14 * 10**9, 14 * 10**9, 2e12, 312e12
 CACHES = {"no cache": 0, "16 million bytes each": 16 * 10**6, "64 million": 64 * 10**6, "128 million": 128 * 10**6}
 COLOURS = (BLUE, GREEN, ORANGE, PINK)
 
 
-def shares_by_length(student) -> Figure:
+def shares_by_length(student) -> tuple[Figure, str]:
     """The share of attention in a layer grows with the text, and sooner in a narrow model. Dashed: where both halves of
     a layer cost the same.
     """
@@ -26,21 +28,23 @@ def shares_by_length(student) -> Figure:
     axes.set_xticks(lengths[::2], [f"{T:,}" for T in lengths[::2]])
     axes.set(xlabel="tokens of the text", ylabel="share of attention in a layer", ylim=(0, 1))
     axes.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes))
 
 
-def roofline(student) -> Figure:
+def roofline(student) -> tuple[Figure, str]:
     """Words in a second, all users together: along the slope the card waits for its memory, on the flat roof it computes
     all the time. A dot marks where it turns. With a large cache for each user, the roof is never reached.
     """
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.subplots()
     batches = [2**power for power in range(13)]
+    turns = []
     for (name, cache), colour in zip(CACHES.items(), COLOURS):
         words = [B / seconds(student, B, cache) for B in batches]
         axes.plot(batches, words, color=colour, linewidth=2, label=name)
         turn = turning_point(student, cache)
         if turn is not None:
+            turns.append(f"{pictured.number(turn)} ({name})")
             axes.plot([turn], [turn / seconds(student, turn, cache)], "o", color=colour, markersize=9)
     axes.axhline(PEAK / OPERATIONS, color=GREY, linestyle="--")
     axes.text(1, PEAK / OPERATIONS * 1.1, "all that the card can compute", fontsize=9)
@@ -49,7 +53,7 @@ def roofline(student) -> Figure:
     axes.set_xticks(batches[::2], [f"{B:,}" for B in batches[::2]])
     axes.set(xlabel="users in a batch", ylabel="words in a second, all together", ylim=(100, 50_000))
     axes.legend(frameon=False, loc="lower right", title="cache of each user")
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes), f"The dots are at {', '.join(turns) or 'no batch'}")
 
 
 def seconds(student, B: int, cache: int) -> float:
@@ -64,7 +68,7 @@ def turning_point(student, cache: int) -> int | None:
         return None
 
 
-def error_by_bits(student) -> Figure:
+def error_by_bits(student) -> tuple[Figure, str]:
     """The typical error of a number by bits and group. Each bit less about doubles it; smaller groups are hit by fewer
     outliers.
     """
@@ -78,7 +82,7 @@ def error_by_bits(student) -> Figure:
     axes.set_yscale("log", base=10)
     axes.set(xlabel="bits of a number", ylabel="error (numbers have the size 1)")
     axes.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes))
 
 
 def with_outliers() -> Tensor:
@@ -94,7 +98,7 @@ def typical_error(student, x: Tensor, bits: int, group: int) -> float:
     return float((student.dequantise(q, scale) - x).square().mean().sqrt())
 
 
-def words_a_step(student) -> Figure:
+def words_a_step(student) -> tuple[Figure, str]:
     """Left: words in one step of the target against the acceptance; lines are your formula, dots your steps. Right: how
     often each word was written at the first place, by a good and by a bad draft, beside what the target wants.
     """
@@ -110,7 +114,7 @@ def words_a_step(student) -> Figure:
             steps = written(student, p, q, R, 150, dice)
             left.plot([float(torch.minimum(p, q).sum())], [sum(map(len, steps)) / len(steps)], "o", color=colour)
     draw_counts(right, student, p, other, dice)
-    return figure
+    return figure, pictured.sentence(pictured.lines(left), pictured.lines(right))
 
 
 def draw_lines(axes: Axes, student) -> None:

@@ -29,8 +29,8 @@
 # who runs one: what does it cost? How long does a word take, why does it take that long, and what can be done about
 # it?
 #
-# The answer is not "buy a faster chip". A chip that computes twenty times as fast would write hardly a word more for
-# you in a second, as you will have calculated by the end of Part 2. Once you know *what* you are waiting for, two
+# The answer is not "buy a faster chip". A chip that computes twenty times as fast would hardly write one more word a
+# second for you; by the end of Part 2 you will have worked out why. Once you know *what* you are waiting for, two
 # methods suggest themselves, and many models that you can talk to today use both. One makes the numbers of the model
 # smaller; it costs a little accuracy, and you will see how much (Part 3). The other lets a small model write ahead
 # and the large one correct it; it costs no accuracy at all, and you will prove that (Part 4).

@@ -8,6 +8,7 @@ own process, as they are trusted and many.
 import itertools
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field, replace
@@ -33,11 +34,13 @@ from autograder.course.mistakes import (
     mistakes_by_id,
     parts_of_mistakes,
 )
+from autograder.feedback.painter import problems_of_solution as pictures_of_solution
 from autograder.grading.suite_run import SolutionFailsError
 from autograder.installation.extensions import extensions, load_extension
 from autograder.records import Grade, SourceFile, Submission
 from autograder.runs.pool import GraderPool, Plan, graders, this_grader
 from autograder.text.files import write_whole
+from autograder.text.wording import joined
 
 Kind = Literal["stub", "trivial", "solution", "mistake", "alternative", "mutant"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -46,6 +49,12 @@ MUTANT_SECONDS = 5.0
 SECONDS_HERE = 30.0
 MUTANT_SEEDS = 3
 PROOF_SEEDS = 3
+REFUSES = (
+    "It raises the solution's exceptions; if they are the lesson, course.yml can have a "
+    "`share_for_refusals` for this assignment."
+)
+MOST_NAMES = 6  # of answers with one problem
+_SEED = re.compile(r"^seed \d+: ")
 
 
 @dataclass(frozen=True)
@@ -130,13 +139,12 @@ class Audit:
         self.problems += [inputs.problem for inputs in self.sent if inputs.problem]
         for proof in self.proofs.values():
             self.problems += proof.problems
+        self.problems += _by_cause(f for f in self.findings if not f.good)
         for finding in self.findings:
             case = finding.case
-            if case.kind == "mutant":
-                if not finding.good and case.name not in self.equivalents:
+            if not finding.good:
+                if case.kind == "mutant" and case.name not in self.equivalents:
                     self.problems.append(f"mutant {case.name} survives: {finding.detail}")
-            elif not finding.good:
-                self.problems.append(f"{case.kind} {case.name}: {finding.detail}")
             elif case.kind == "mistake" and not finding.named:
                 self.problems.append(
                     f"mistake {case.name} is caught, but not named: {finding.detail}"
@@ -198,6 +206,17 @@ class Audit:
         return (f"{text} + {len(recorded)}" if recorded else text), len(recorded) == len(survivors)
 
 
+def _by_cause(failing: Iterable[AuditFinding]) -> Iterator[str]:
+    """Yield a sentence for each cause of failures, mutants left out: the answers, and what all of them say."""
+    causes: dict[str, list[AuditFinding]] = {}
+    for finding in failing:
+        if finding.case.kind != "mutant":
+            causes.setdefault(_SEED.sub("", finding.detail), []).append(finding)
+    for findings in causes.values():
+        names = [f"{finding.case.kind} {finding.case.name}" for finding in findings]
+        yield f"{joined(names, MOST_NAMES)}: {findings[0].detail}"
+
+
 def is_an_audit(file: Path) -> bool:
     """Whether this file contains the records of an earlier audit."""
     try:
@@ -238,6 +257,7 @@ def audit_course(
         try:
             tried = [a.name for a in assignments if "solution" in kinds]
             sent = {name: pool.submit(fixed_inputs.sent_inputs, name, run_seeds) for name in tried}
+            undrawn = {name: pool.submit(pictures_of_solution, name) for name in tried}
             with_mistakes = [a.name for a in assignments if "mistake" in kinds]
             caught = {name: pool.submit(catch.problems_of, name) for name in with_mistakes}
             carrying = {name: pool.submit(carried_over, name) for name in with_mistakes}
@@ -250,6 +270,7 @@ def audit_course(
                 tell(len(finding_of), len(cases))
             for name in tried:
                 audits[name].sent = sent[name].result()
+                audits[name].problems += undrawn[name].result()
             for (name, proof), future in proofs.items():
                 audits[name].proofs[proof] = future.result()
             for name in with_mistakes:
@@ -417,9 +438,9 @@ def _judge(case: Case, grade: Grade) -> AuditFinding:
         return AuditFinding(case, grade.score == 0 and grade.problem is None, detail=sentence)
     tried = AuditFinding(case, False, detail=sentence, score=grade.score, max_score=grade.max_score)
     if case.kind == "trivial":
-        return replace(
-            tried, good=grade.score <= trivial.LIMIT * grade.max_score, detail=_earned(grade)
-        )
+        limit = trivial.limit_of(this_grader().assignment(case.assignment), case.name)
+        good = grade.score <= limit * grade.max_score
+        return replace(tried, good=good, detail=_earned(grade, limit, "raise " in case.source))
     if case.kind != "mistake":
         return replace(tried, good=grade.score == grade.max_score)
     named = any(test.mistake == case.name or case.hint in (test.hint or "") for test in failed)
@@ -455,10 +476,11 @@ def _not_recorded(case: Case, missed: Sequence[str]) -> str:
     return f" failing_tests.json does not know that it fails {', '.join(unknown)}: add --record."
 
 
-def _earned(grade: Grade) -> str:
+def _earned(grade: Grade, limit: float, refuses: bool) -> str:
     passed = sorted((t for t in grade.tests if t.score), key=lambda test: -test.score)
     tests = ", ".join(f"{test.name} {test.score:g}" for test in passed)
-    return f"{grade.score:g} of {grade.max_score:g} points, at most {trivial.LIMIT:.0%} are allowed: {tests}."
+    advice = f" {REFUSES}" if refuses and limit == trivial.LIMIT else ""
+    return f"{grade.score:g} of {grade.max_score:g} points, at most {limit:.0%} are allowed: {tests}.{advice}"
 
 
 def _out_of_proportion(finding: AuditFinding) -> Iterable[str]:

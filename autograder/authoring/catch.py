@@ -65,14 +65,14 @@ def _with_letters(mistakes: dict[str, list[Mistake]]) -> dict[str, dict[str, Mis
 
 def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongProgram"]]:
     """Return the programs of each part; raises CourseError if the solution cannot answer an author's input."""
+    from autograder.bridge.outside.local import load
     from autograder.selfcheck.catch.game import load_inputs
-    from autograder.selfcheck.workspace import run_text
 
     mistakes = _chosen(course, assignment)
     if not mistakes:
         return {}
     solution = course.read_solution(assignment)
-    module = run_text(solution, f"{assignment.stem}.py").module
+    module = load(solution, f"{assignment.stem}.py").module
     calls = load_inputs(course.catch_file(assignment).parent)
     return {
         part: [
@@ -195,9 +195,9 @@ def broken(course: Course, assignment: Assignment) -> Iterator[str]:
 
 
 def _loaded(assignment: Assignment, text: str) -> ModuleType:
-    from autograder.selfcheck.workspace import run_text
+    from autograder.bridge.outside.local import load
 
-    return run_text(text, f"{assignment.stem}.py").module
+    return load(text, f"{assignment.stem}.py").module
 
 
 def _of_program(

@@ -244,13 +244,13 @@ class _Survey:
         self, text: str, tests: Sequence["Test"] | None = None
     ) -> Iterator[tuple[str, "Recording"]]:
         """Return the answers of a file in these tests, by default in those that it fails."""
+        from autograder.bridge.outside.local import load
         from autograder.selfcheck.check import failures, time_limit
         from autograder.selfcheck.locked_hints import recordings
-        from autograder.selfcheck.workspace import run_text
 
         name = f"{self._assignment.stem}.py"
         with time_limit():
-            module = run_text(text, name).module
+            module = load(text, name).module
         if tests is None:
             tests = failures(self._session, module)
         return recordings(self._session, module, tests)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograder.bridge.outside.local import from_file
+from autograder.bridge.outside.local import from_file, load
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import Mistake
 from autograder.grading.reference import import_needed
 from autograder.records import SourceFile
 from autograder.selfcheck.check import Finding, check_student
-from autograder.selfcheck.workspace import Text, run_text
+from autograder.source.places import StudentText
 from autograder.suite.session import SuiteSession
 
 
@@ -57,13 +57,13 @@ def name_at_home(course: Course, assignment: Assignment, mistake: Mistake) -> Na
 def _findings(course: Course, assignment: Assignment, text: str) -> tuple[Finding, ...]:
     name = f"{assignment.stem}.py"
     folder = course.release_folder(assignment)
-    loaded = run_text(text, name)
+    loaded = load(text, name)
     test_file = folder / f"test_{assignment.stem}.py"
     return check_student(
         loaded.module,
         test_file,
         from_file(name),
-        saved=Text(text, name),
+        saved=StudentText(text, name),
         file=SourceFile(name, text),
         session=_session_of(test_file),
     )

@@ -51,7 +51,8 @@ _NAME = re.compile(Assignment.model_fields["name"].metadata[0].pattern)
 def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
     """Write the files of a working assignment to the course at or above `folder`, or create a course there.
 
-    A new course also gets a README, a .gitignore and the schema of course.yml, unless they exist.
+    A new course also gets a README, a page for students, a .gitignore, the settings of nbgrader and the
+    schema of course.yml, unless they exist.
     `ci` is a key of `CI`, whose workflows install this program from its wheel in `kit/`. Returns
     the written files, course.yml last. Raises CourseError before writing anything if the name is
     invalid, a file is in the way, or course.yml has errors, and InfrastructureError if the wheel
@@ -67,6 +68,7 @@ def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
     _check_name(name, course)
     words = {"name": name, "course": _quoted(course.title), "heading": _title_of(name)}
     words["title"] = _quoted(words["heading"])
+    words["course_id"] = re.sub(r"\W+", "-", course.title.lower()).strip("-")
     before = filled("course.yml", words) if begins else course_file.read_bytes().decode("utf-8-sig")
     after = with_entry(before, filled("entry.yml", words), course_file.name)
     files = {file: filled(template, words) for file, template in _files(course, name)}
@@ -86,6 +88,8 @@ def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
         beside = {
             "README.md": filled("course_readme.md", words),
             ".gitignore": filled("gitignore"),
+            "docs/students.md": filled("students_guide.md"),
+            "nbgrader_config.py": filled("nbgrader_config.py", words),
             config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2)
             + "\n",
         }

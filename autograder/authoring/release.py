@@ -160,8 +160,9 @@ def leaks(
 
 
 def _is_of_the_engine(name: str, text: str) -> bool:
-    """Whether a file in a wheel is the engine's own, which is the same for every course and keeps no secret."""
-    member = name.partition(":")[2]
+    """Whether a file of the kit is the engine's own, which is the same for every course and keeps no secret."""
+    installer = name == f"{KIT}/{SCRIPT}"
+    member = f"autograder/installation/{SCRIPT}" if installer else name.partition(":")[2]
     if not member.startswith("autograder/") or ".." in PurePosixPath(member).parts:
         return False
     file = ENGINE / member

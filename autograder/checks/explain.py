@@ -57,14 +57,14 @@ def explain(
     error: BaseException,
     *,
     full: bool,
-    own: Callable[[FrameType], bool] | None = None,
+    is_own: Callable[[FrameType], bool] | None = None,
     file: SourceFile | None = None,
 ) -> Failure:
     """Return the outcome and the sentence for the exception that ended a test.
 
     With `full`, as for visible tests, the sentence contains all details; otherwise it quotes only
     the submitted `file`. If the code returned None, the sentence names functions of the file
-    without a `return`. `own` selects the student's frames of a traceback if their code ran in this
+    without a `return`. `is_own` selects the student's frames of a traceback if their code ran in this
     process.
     """
     if isinstance(error, (errors.StudentTimeoutError, TestAlarm)):
@@ -79,8 +79,8 @@ def explain(
         return Failure("failed", clean(_is_missing(error, file)))
     if isinstance(error, errors.StudentRaisedError):
         return Failure("failed", clean(_raised_far_away(error.remote, full, file)))
-    description = describe_error(error, own) if own else RemoteException(type(error).__name__)
-    if own and (need := unmet_need(description, file)):
+    description = describe_error(error, is_own) if is_own else RemoteException(type(error).__name__)
+    if is_own and (need := unmet_need(description, file)):
         return Failure("failed", clean(_with_place(need, description)))
     if description.frames:
         return Failure("failed", clean(_raised(description, full)))

@@ -92,14 +92,21 @@ def compare(call: Call) -> int:
     return DONE
 
 
+DECIDING = ("reason", "give", "take", "part", "excuse", "accept_late", "drop", "counts")
+
+
 @command_of(api.decide, api.to_review)
 def decide(call: Call) -> int:
     """Decide about grades: points, comments, excuses, dropped tests, late work; written to decisions.yml."""
-    from autograder.cli.tables import show_decided, show_to_review
+    from autograder.cli.tables import show_decided, show_objection, show_to_review
 
     if call.options["borders"]:
         submissions = call(api.to_review)
         call.show(lambda: submissions, lambda: show_to_review(console, submissions))
+        return DONE
+    if call.options["request"] and not any(call.options[name] for name in DECIDING):
+        objection = call(api.objection)
+        call.show(objection.as_record, lambda: show_objection(console, objection))
         return DONE
     decided = call(api.decide)
     call.show(

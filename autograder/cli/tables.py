@@ -15,6 +15,7 @@ from rich.table import Column, Table
 from autograder.api import Run
 from autograder.cli.verbosity import VERBOSE
 from autograder.course.config import Course
+from autograder.feedback.objections import SHORT, Objection
 from autograder.feedback.titles import titles_of
 from autograder.gradebook.comparing import Change, Comparison, TestChange
 from autograder.gradebook.decisions import FILE_NAME as DECISIONS
@@ -313,6 +314,34 @@ def _called(decided: Decided) -> str:
         decision.student for decision in decided.made if decided.grade.student in ids_of(decision)
     ]
     return named[-1] if named and named[-1] else decided.grade.student
+
+
+def show_objection(console: Console, objection: Objection) -> None:
+    """Print the disputed tests, their answers and the student's reason side by side."""
+    request = objection.request
+    console.print(
+        f"[bold]{escape(request.student)}[/], {request.assignment}, submission {request.digest[:SHORT]}",
+        soft_wrap=True,
+    )
+    table = Table("test", "answer", "reason", box=box.SIMPLE_HEAD, pad_edge=False)
+    reason = request.reason or "–"
+    for answer in objection.answers:
+        lines = [answer.before, "", f"Once more: {answer.now}"]
+        if answer.before == answer.now:
+            lines = [answer.now, "", "Once more: the same."]
+        if answer.claimed:
+            lines += ["", f"The text says instead: {answer.claimed}"]
+        title = f"{escape(answer.title)}\n[dim]{answer.test}[/]"
+        table.add_row(title, escape("\n".join(lines)), escape(reason))
+        reason = ""
+    console.print(table)
+    if objection.other_suite:
+        console.print("The suite is another one than when the submission was graded.")
+    console.print(
+        "Nothing is written yet. The same command with --reason TEXT answers the student; "
+        "with --give POINTS or --drop TEST, too, it decides.",
+        soft_wrap=True,
+    )
 
 
 def show_to_review(console: Console, submissions: Sequence[dict[str, Any]]) -> None:

@@ -181,6 +181,11 @@ class Assignment(YamlRecord):
         default=None,
         description="The points of a conversation about the work, which `autograder decide --part conversation` gives.",
     )
+    share_for_refusals: Share | None = Field(
+        default=None,
+        description="Where refusals are the lesson: the share of the points that the audit allows to trivial answers "
+        "which raise the solution's exceptions. Without them, and by default, it is 0.25.",
+    )
     GONE: ClassVar[dict[str, str]] = {
         "catch_points": "Remove it: `autograder catch` works without points. For points that a person gives, "
         "write `conversation`."

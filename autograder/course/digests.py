@@ -27,9 +27,10 @@ def suite_digest(course: Course, assignment: Assignment) -> str:
     """Return the SHA-256 of a grade's inputs: tests, solution, mistakes, stub and the assignment's record.
 
     Due dates and the points of a conversation are not included: they affect the final score only,
-    and need no new grading. Nor is the quota.
+    and need no new grading. Nor are the quota, and what the audit alone reads.
     """
     no_input: dict[str, Any] = {"due": True, "conversation": True, "limits": {"per_hour"}}
+    no_input["share_for_refusals"] = True
     record = assignment.model_dump_json(exclude=no_input)
     digest = hashlib.sha256(f"{record}{course.feedback.graded}{course.follow_through}".encode())
     tests = [

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.feedback.causes import STATES, Cause
+from autograder.feedback.objections import HEADING
 from autograder.feedback.pages import plain, printable
 from autograder.feedback.pictures import Picture
 from autograder.feedback.record import PageRecord, PartRecord
@@ -97,12 +98,16 @@ def _prose(text: str) -> str:
             code.append(line[4:])
             continue
         if code:
-            fence = "`" * max(3, _longest_run("\n".join(code)) + 1)
-            blocks.append("\n".join([f"{fence}text", *code, fence]))
+            blocks.append(_fenced("\n".join(code)))
             code = []
         if line.strip():
             blocks.append(escaped(line))
     return "\n\n".join(blocks)
+
+
+def _fenced(code: str) -> str:
+    fence = "`" * max(3, _longest_run(code) + 1)
+    return f"{fence}text\n{code}\n{fence}"
 
 
 def _quoted(text: str) -> str:
@@ -142,6 +147,10 @@ def _body(page: PageRecord, pictures: dict[str, bytes]) -> Iterator[str]:
     yield from map(_prose, page.loading)
     for place, part in enumerate(page.parts, start=1):
         yield from _part(part, place, pictures)
+    if page.objection:
+        yield f"## {HEADING}"
+        yield page.how_to_object
+        yield _fenced(page.objection)
 
 
 def _refused(page: PageRecord) -> Iterator[str]:
@@ -180,6 +189,8 @@ def _cause(cause: Cause) -> Iterator[str]:
     for failure in cause.failures:
         yield _items([f"✗ {_costing(test)}: {STATES[test.outcome]}" for test in failure])
         yield _prose(failure[0].message or "")
+        if failure[0].to_try:
+            yield _prose(failure[0].to_try)
 
 
 def _costing(test: TestResult) -> str:
@@ -198,7 +209,8 @@ def _drawn(drawn: Sequence[Picture], place: int, pictures: dict[str, bytes]) -> 
         pictures[path] = image
         yield f"### Your code’s picture: {escaped(picture.title)}"
         yield f"What to look for: {escaped(plain(picture.look_for))}"
-        yield f"![{_alternative(picture.title)}]({path})"
+        described = _alternative(f"{picture.title}: {picture.words}")
+        yield f"![{described}]({path})"
 
 
 def _alternative(title: str) -> str:

@@ -2,22 +2,23 @@
 
 import base64
 import io
-import runpy
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import StudentError, StudentTimeoutError
 from autograder.checks.explain import explain
+from autograder.course.document import load_document
+from autograder.feedback.gallery import NoSentenceError, PictureFunction, load_gallery
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts
 from autograder.grading.time_limits import TaskEndedError, Watch
@@ -31,8 +32,7 @@ INCHES = 20.0
 DOTS = 100
 COLOURS = 96
 SEED = 0
-
-Draw = Callable[[Any], Any]
+PATIENT = 300.0  # seconds of a picture that is drawn for its author
 
 
 @dataclass(frozen=True)
@@ -106,52 +106,75 @@ def draw_one(job: Job) -> list[Picture]:
     assignment = grader.assignment(job.grade.assignment)
     file = grader.choose(assignment, submission)
     gallery = pictures_in(grader.course.pictures_file(assignment))
-    wanted = [(part, draw) for part in failing_parts(job.grade) for draw in gallery.get(part, [])]
+    wanted = [drawing for part in failing_parts(job.grade) for drawing in gallery.get(part, [])]
     return drawn_pictures(grader.load(assignment, file), wanted[:MOST], grader.watch)
 
 
 @cache
-def pictures_in(file: Path) -> dict[str, list[Draw]]:
-    """Return the functions of a file that draw pictures, by part."""
-    return dict(runpy.run_path(str(file))["PICTURES"])
+def pictures_in(file: Path) -> dict[str, list[PictureFunction]]:
+    """Return the picture functions of a file, by part; a grader reads it once."""
+    return load_gallery(file)
+
+
+def problems_of_solution(name: str) -> list[str]:
+    """Return a sentence for each picture of an assignment's solution that is not drawn. Runs in a grader's process."""
+    grader = this_grader()
+    assignment = grader.course.assignment(name)
+    pictures = grader.course.pictures_file(assignment)
+    if not pictures.is_file():
+        return []
+    solution = load_document(grader.course, assignment).text
+    loaded = grader.load(assignment, SourceFile(f"{assignment.stem}.py", solution))
+    wanted = list(itertools.chain.from_iterable(pictures_in(pictures).values()))
+    drawn = drawn_pictures(loaded, wanted, Watch(), PATIENT)
+    label = grader.course.label(pictures)
+    return [f"{label}, {picture.title}: {picture.problem}" for picture in drawn if picture.problem]
 
 
 def drawn_pictures(
-    loaded: LoadedSubmission, wanted: list[tuple[str, Draw]], watch: Watch
+    loaded: LoadedSubmission,
+    wanted: Sequence[PictureFunction],
+    watch: Watch,
+    seconds: float = SECONDS,
 ) -> list[Picture]:
     """Draw these pictures of a submission, and close it; what cannot be drawn has a `problem`."""
     with closing(loaded):
-        return [_picture(part, draw, loaded, watch) for part, draw in wanted]
+        return [_picture(drawing, loaded, watch, seconds) for drawing in wanted]
 
 
 def _picture(
-    part: str, draw: Draw, loaded: LoadedSubmission, watch: Watch, again: bool = True
+    drawing: PictureFunction,
+    loaded: LoadedSubmission,
+    watch: Watch,
+    seconds: float,
+    again: bool = True,
 ) -> Picture:
-    title = draw.__name__.replace("_", " ")
-    blank = Picture(part, title, " ".join((draw.__doc__ or title).split()))
+    blank = Picture(drawing.part, drawing.title, drawing.look_for)
     try:
-        with watch.limit(f"{part} {draw.__name__}", SECONDS):
+        with watch.limit(f"{drawing.part} {drawing.name}", seconds):
             subject = loaded.subject()
-            with subject.connection.ending_at(time.monotonic() + SECONDS):
-                return replace(blank, image=_image(draw, subject))
+            with subject.connection.ending_at(time.monotonic() + seconds):
+                image, words = _image(drawing, subject)
+                return replace(blank, image=image, words=words)
     except InfrastructureError:
         raise
     except Exception as error:
         if again and isinstance(error, StudentTimeoutError) and error.starved:
-            return _picture(part, draw, loaded, watch, again=False)
+            return _picture(drawing, loaded, watch, seconds, again=False)
         return replace(blank, problem=_sentence(error, loaded.file))
 
 
-def _image(draw: Draw, subject: RemoteSubject[WorkerConnection]) -> str:
+def _image(drawing: PictureFunction, subject: RemoteSubject[WorkerConnection]) -> tuple[str, str]:
+    """Return a picture as base64, and its sentence."""
     subject.begin(SEED)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        figure = draw(subject.student)
+        figure, words = drawing.drawn(subject.student)
         if max(figure.get_size_inches()) > INCHES:
             raise ValueError("the figure is too large")
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=DOTS)
-    return base64.b64encode(_small(drawn)).decode()
+    return base64.b64encode(_small(drawn)).decode(), words
 
 
 def _small(drawn: io.BytesIO) -> bytes:
@@ -171,6 +194,8 @@ def _sentence(error: BaseException, file: SourceFile) -> str:
             if error.late
             else "The process that drew it ended."
         )
+    if isinstance(error, NoSentenceError):
+        return str(error)
     if isinstance(error, StudentError):
         return explain(error, full=True, file=file).message
     return f"The result of your code cannot be drawn ({type(error).__name__})."

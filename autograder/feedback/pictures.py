@@ -16,12 +16,13 @@ FOLDER = "pictures"
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture of one part: a base64 PNG with a caption, or the reason that it cannot be drawn."""
+    """One picture of one part: a base64 PNG, its sentence, and what to look for; or the reason that there is none."""
 
     part: str
     title: str
     look_for: str
     image: str = ""
+    words: str = ""
     problem: str = ""
 
 

@@ -7,11 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
 
 from autograder.bridge.shared.errors import flags_for_student
 from autograder.course.config import Assignment, Course
 from autograder.feedback.causes import Cause, causes_of
+from autograder.feedback.objections import HOW_TO_OBJECT, PASTE, text_to_copy
 from autograder.feedback.pictures import Picture, failing_parts, pictures_of
 from autograder.feedback.statistics import share
 from autograder.feedback.titles import TitleOf, parts_in_order, titles_of, with_titles
@@ -27,6 +30,7 @@ WORDS = (
     (0.5, "Well on the way. At least half of it works."),
     (0.0, "A start. Some of it works; correct the rest one test at a time."),
 )
+LONGEST_MAIL = 1_500  # letters of a text in a link
 NOTHING_YET = (
     "No test passes yet. Begin with the first one below; many of the others may depend on it."
 )
@@ -68,12 +72,12 @@ class PageRecord:
 
     `student` is the id to show, `name` the display name; the `key` has the names in the grades.
     `problem` is the reason of a refusal, `late` the sentence about lateness, `loading` what happened
-    when the file was read, and `notice` a sentence about later work. With `visible_only`, the points
-    are those of the visible tests. A text is empty if there is nothing to say.
+    when the file was read, `objection` the text with which the student can object, and `notice` a
+    sentence about later work. With `visible_only`, the points are those of the visible tests. A text
+    is empty if there is nothing to say.
     """
 
     key: GradeKey
-    digest: str
     title: str
     student: str
     name: str
@@ -91,7 +95,19 @@ class PageRecord:
     word: str
     loading: tuple[str, ...]
     parts: tuple[PartRecord, ...]
+    objection: str
     notice: str = ""
+    how_to_object: ClassVar[str] = HOW_TO_OBJECT
+
+    @property
+    def mail(self) -> str:
+        """The link that begins a mail with the objection; empty if the course has no address."""
+        if not self.contact:
+            return ""
+        is_short = len(self.objection) <= LONGEST_MAIL
+        body = self.objection if is_short else PASTE
+        words = {"subject": f"{self.title}, {self.student}", "body": body}
+        return f"mailto:{self.contact}?{urlencode(words, quote_via=quote)}"
 
 
 class PageRecords:
@@ -114,9 +130,9 @@ class PageRecords:
         final = final_as_shown(final, grade, shown)
         assignment = self._course.find(grade.assignment)
         drawn = pictures_of(self._folder, self._course, grade)
+        kind = standing(grade, final)
         return PageRecord(
             key=grade.key,
-            digest=grade.submission_sha256,
             title=assignment.title if assignment else grade.assignment,
             student=effective.originals.get(grade.student, grade.student),
             name=effective.names.get(grade.student, ""),
@@ -124,7 +140,7 @@ class PageRecords:
             files=tuple(file.name for file in files_of(self._folder, grade.submission_sha256)),
             submitted=submitted,
             handed_in=when(submitted.astimezone(self._zone)) if submitted else "",
-            standing=standing(grade, final),
+            standing=kind,
             problem=_problem(grade),
             score=final.score,
             max_score=shown.max_score,
@@ -134,6 +150,7 @@ class PageRecords:
             word=word(shown),
             loading=tuple(flags_for_student(grade.flags)),
             parts=_parts(with_titles(shown, self.title_of), assignment, drawn),
+            objection=text_to_copy(shown) if kind == "scored" else "",
         )
 
 

@@ -73,7 +73,7 @@ class Message:
         lines = [self.heading, *self.notes, *map(str, self.items)]
         for cause in causes_of(self.results):
             lines += _question(cause)
-            lines += [line for line in cause.shared.split("\n") if line]
+            lines += _shared(cause)
             already_said = {cause.shared}
             for result in cause.tests:
                 lines.append(f"{_state(result)[0]} {result.title}{_cost(result)}")
@@ -127,12 +127,19 @@ def _sentences(result: TestResult, already_said: set[str]) -> list[str]:
     if message in already_said:
         return []
     already_said.add(message)
-    return [line for line in message.split("\n") if line]
+    return [line for line in (*message.split("\n"), result.to_try) if line]
+
+
+def _shared(cause: Cause) -> list[str]:
+    """Return the message of several tests, and the input of the first."""
+    if not cause.shared:
+        return []
+    return [line for line in (*cause.shared.split("\n"), cause.tests[0].to_try) if line]
 
 
 def _rows(cause: Cause) -> str:
     already_said = {cause.shared}
-    above = [*_question(cause), *filter(None, [cause.shared])]
+    above = [*_question(cause), *_shared(cause)]
     asked = "<br>".join(map(prose, above))
     edge = f"border-left:2px solid {_RED};padding-left:.6em;margin:.4em 0"
     rows = "".join(_row(result, already_said) for result in cause.tests)

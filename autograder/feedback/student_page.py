@@ -85,7 +85,7 @@ def _work(folder: Path, course: Course, grade: Grade, effective: Effective) -> d
         grade.student,
         "--assignment",
         grade.assignment,
-        "--comment",
+        "--reason",
         "…",
     )
     return {

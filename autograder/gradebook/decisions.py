@@ -35,7 +35,7 @@ class Decision(YamlRecord):
     """One entry of the file: one of `KINDS`, for a student or, for `drop`, for everybody.
 
     `drop` names a test, which then gives its full points or is taken out of the total. `score` is
-    the score in the journal at the time of the decision.
+    the score in the journal at the time of the decision, `request` the objection that it answers.
     """
 
     assignment: Text
@@ -48,6 +48,7 @@ class Decision(YamlRecord):
     drop: Text | None = None
     counts: Literal["full", "out"] | None = None
     accept_late: Literal[True] | None = None
+    request: Text | None = None
     reason: Text | None = None
     by: Text
     at: Moment
@@ -78,7 +79,8 @@ class Decision(YamlRecord):
     @property
     def sentence(self) -> str:
         """The decision as the student reads it: `1 point given back: The test was too strict.`"""
-        return self.comment or f"{self._effect}: {self.reason}"
+        asked = "On your request: " if self.request and self.student else ""
+        return asked + (self.comment or f"{self._effect}: {self.reason}")
 
     @property
     def _effect(self) -> str:

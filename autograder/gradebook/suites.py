@@ -22,6 +22,7 @@ FOLDER = "suites"
 SCHEMA = 2
 COMMON = ("name", "part", "title", "max_score", "hidden")
 OWN = ("outcome", "score", "message", "hint", "mistake")
+OPTIONAL = ("full_message", "to_try")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Tests = tuple[TestResult, ...]
@@ -128,13 +129,13 @@ def _facts(test: TestResult, names: Iterable[str]) -> dict[str, Any]:
 
 def _differences(test: TestResult) -> dict[str, Any]:
     facts = _facts(test, ("name", *OWN))
-    return {**facts, "full_message": test.full_message} if test.full_message else facts
+    return facts | {name: value for name, value in _facts(test, OPTIONAL).items() if value}
 
 
 def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
     differing = {}
     for test in tests:
-        differing[test["name"]] = (*(test[name] for name in OWN), test.get("full_message"))
+        differing[test["name"]] = (*(test[name] for name in OWN), *map(test.get, OPTIONAL))
     results = []
     for right in passed:
         values = differing.pop(right.name, None)
@@ -146,4 +147,4 @@ def _with(passed: Tests, tests: Iterable[dict[str, Any]]) -> Tests:
 
 @lru_cache(maxsize=50_000, typed=True)
 def _changed(right: TestResult, *values: Any) -> TestResult:
-    return replace(right, **dict(zip((*OWN, "full_message"), values)))
+    return replace(right, **dict(zip((*OWN, *OPTIONAL), values)))

@@ -6,14 +6,13 @@ mistakes need no test at all: the audit has recorded which tests each mistake fa
 fail the same tests as the submission are tried first.
 """
 
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from autograder.bridge.inside.server import Server
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import load
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
@@ -132,8 +131,8 @@ class Diagnosis:
         module = f"known.{self._solution.name}.{name}"
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
-        load_text(text, filename, module)
-        connection = LoopbackConnection(Server(sys.modules[module]), records=True)
+        loaded = load(text, filename, module)
+        connection = LoopbackConnection(Server(loaded.module), records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 

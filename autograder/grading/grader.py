@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import Subject
 from autograder.bridge.outside.transcript import Transcript
@@ -203,9 +203,10 @@ class Grader:
         assignment = self.assignment(name)
         try:
             with self.watch.limit("loading", seconds):
-                student = load_text(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
+                loaded = load(text, f"{assignment.stem}.py", f"trusted_{assignment.stem}")
         except TaskEndedError as ended:
             return f"loading it {ended}"
+        student = LocalStudent(loaded.module, loaded.failures)
         subject = Subject(student, self.workers.references[name])
         examinee = TrustedExaminee(subject, self.watch, "trusted code in", seconds)
         for ending in self.session.examine(examinee, run_seed, self.tests[name]):
@@ -284,7 +285,7 @@ class Grader:
         names = joined([f"`{name}`" for name in used], LISTED)
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
-        return replace(result, outcome="followed", score=score, message=message)
+        return replace(result, outcome="followed", score=score, message=message, to_try=None)
 
     def _failures_of_solution(
         self, name: str, tests: Sequence[Test], watch: Watch
@@ -316,6 +317,9 @@ class Grader:
         if messages == "both":
             full = explain(ending.error, full=True, file=file)
             result = replace(result, full_message=full.message)
+        if messages == "full":
+            assignment = self.course.assignment(ending.test.item.path.parent.name)
+            result = ending.with_input(result, f"test_{assignment.stem}.py")
         if mistake is None:
             return result
         return replace(result, hint=mistake.hint, mistake=mistake.id or None)

@@ -9,6 +9,7 @@ from autograder.course.digests import suite_digest
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.records import SourceFile
 from autograder.source import text as source
+from autograder.source.names_used import names_used
 from autograder.suite.session import SuiteSession, Test, check_suite
 
 
@@ -114,6 +115,6 @@ def _prepared(
 
 def _names_in(solution: SourceFile) -> frozenset[str]:
     names = set[str]()
-    for places in source.names_used(solution.text, solution.name).values():
+    for places in names_used(solution.text, solution.name).values():
         names.update(name for name, *_ in places)
     return frozenset(names)

@@ -2,7 +2,7 @@
 
 import importlib
 
-from autograder.bridge.outside.local import LocalStudent, load_file
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.installation.distribution import install_command
 from autograder.records import InfrastructureError
@@ -17,14 +17,13 @@ def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     import_needed(assignment)
     path = course.solution_file(assignment)
     try:
-        reference = load_file(path, f"reference_{assignment.stem}")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise CourseError(f"The solution of {assignment.name} cannot be read: {error}.") from None
-    if reference.load_error is not None:
-        raise CourseError(
-            f"The solution of {assignment.name} does not run: {reference.load_error}."
-        )
-    return reference
+    loaded = load(text, str(path), f"reference_{assignment.stem}")
+    if loaded.problem:
+        raise CourseError(f"The solution of {assignment.name} does not run: {loaded.problem}.")
+    return LocalStudent(loaded.module)
 
 
 def import_needed(assignment: Assignment) -> None:

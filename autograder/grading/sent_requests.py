@@ -1,11 +1,10 @@
 """What a test sends to a student's module, to find tests whose inputs do not depend on the seed of the run."""
 
 import hashlib
-import sys
 from typing import Any
 
 from autograder.bridge.inside.server import Server
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import load
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
@@ -44,11 +43,11 @@ def sent_requests(
 ) -> dict[str, str]:
     """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
     name = f"requests.{prepared.solution.name}"
-    load_text(prepared.solution.text, f"{name}.py", name)
+    module = load(prepared.solution.text, f"{name}.py", name).module
     digests = {}
     for test in prepared.tests:
         if test.hidden:
-            connection = _DigestingConnection(Server(sys.modules[name]))
+            connection = _DigestingConnection(Server(module))
             subject = RemoteSubject(connection, RemoteStudent(connection), reference)
             examinee = TrustedExaminee(subject, watch, "the requests of", SECONDS)
             (ending,) = session.examine(examinee, run_seed, [test])

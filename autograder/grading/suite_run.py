@@ -126,7 +126,17 @@ class SubmissionExaminee(Examinee):
         finally:
             self._renewal = "none"
 
-    def known(self, test: Test) -> Ending | None:
+    def ending(self, test: Test, run: RunTest) -> Ending:
+        """Return how a test ends; it is repeated at once, in a new worker, if the machine failed or was too busy."""
+        known_ending = self._known(test)
+        if known_ending is not None:
+            return known_ending
+        ending = self._tried(test, run, self._renewal)
+        if _is_of_the_machine(ending) and self._budget.has_room:
+            ending = self._tried(test, run, "worker")
+        return self._counted(ending)
+
+    def _known(self, test: Test) -> Ending | None:
         """Return the ending of a test that counts already, that has passed in a process which this one replaces,
         or for which there is no time.
         """
@@ -140,13 +150,13 @@ class SubmissionExaminee(Examinee):
             return Ending(test, StudentTimeoutError(sentence))
         return None
 
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
+    def _tried(self, test: Test, run: RunTest, renewal: Renewal) -> Ending:
         workers_before = self._loaded.times
-        ending = self._once(test, run, self._renewal if first is None else "worker")
+        ending = self._once(test, run, renewal)
         self._is_alone = self._loaded.times > workers_before
         return ending
 
-    def counted(self, ending: Ending) -> Ending:
+    def _counted(self, ending: Ending) -> Ending:
         """Return the ending that counts; raises InfrastructureError if the machine failed."""
         if isinstance(ending.error, InfrastructureError):
             raise ending.error
@@ -169,14 +179,6 @@ class SubmissionExaminee(Examinee):
         return (
             ending.failed and not _not_written(ending) and not isinstance(ending.error, no_answer)
         )
-
-    def is_repeated(self, ending: Ending) -> bool:
-        """Whether the machine failed or was too busy; then a test is repeated at once, in a new worker."""
-        error = ending.error
-        is_machines = isinstance(error, InfrastructureError) or (
-            isinstance(error, StudentTimeoutError) and error.starved
-        )
-        return is_machines and self._budget.has_room
 
     def _is_in_doubt(self, ending: Ending) -> bool:
         """Whether a test has to fail once more before the failure counts.
@@ -266,10 +268,10 @@ class TrustedExaminee(Examinee):
         self._seconds = seconds
         self._lasting = lasting
 
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
+    def ending(self, test: Test, run: RunTest) -> Ending:
         try:
             with self._watch.limit(f"{self._task} {test.name}", self._seconds, self._lasting):
-                return super().attempt(test, run, first)
+                return super().ending(test, run)
         except TaskEndedError as ended:
             return Ending(test, ended)
 
@@ -301,6 +303,12 @@ def _equal(first: Ending, second: Ending) -> bool:
     if first.transcript is None or second.transcript is None:
         return first.transcript is second.transcript
     return first.transcript.same_as(second.transcript)
+
+
+def _is_of_the_machine(ending: Ending) -> bool:
+    error = ending.error
+    is_starved = isinstance(error, StudentTimeoutError) and error.starved
+    return is_starved or isinstance(error, InfrastructureError)
 
 
 def _not_written(ending: Ending) -> bool:

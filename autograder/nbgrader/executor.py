@@ -1,10 +1,11 @@
 """`nbgrader autograde` for this course: students' code runs in the sandbox, graded as by `autograder grade`."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from fnmatch import fnmatch
+from functools import cached_property
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
 from autograder.feedback.record import PageRecords
 from autograder.gradebook import texts
-from autograder.gradebook.final_scores import ClassList, Effective
-from autograder.gradebook.journal import Journal
+from autograder.gradebook.decisions import Entry, read_decisions
+from autograder.gradebook.final_scores import ClassList, Effective, what_counts
+from autograder.gradebook.journal import FILE_NAME, Journal, Reading
+from autograder.gradebook.lateness import Attempt, Final, GradeKey
 from autograder.gradebook.run_state import OpenRun
-from autograder.gradebook.times import keep_times, read_names, read_stamp
+from autograder.gradebook.times import keep_times, read_names, read_stamp, read_times
 from autograder.nbgrader.converter import enter_due, first_and_last, open_course, refusal
 from autograder.nbgrader.graded_notebook import show_grade, submitted_notebook
 from autograder.nbgrader.grading import grade_all
@@ -38,6 +41,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, Submiss
 from autograder.runs.pool import Plan
 from autograder.submissions.below import files_below
 from autograder.submissions.choose import submission_of, wanted_of
+from autograder.submissions.collected import Collected, read_collected
 from autograder.submissions.files import DiskFolder
 from autograder.text.names import safe_name, shown
 
@@ -108,6 +112,32 @@ class GradedExporter(NotebookExporter):
             )
         except (CourseError, InfrastructureError, RefusedError) as error:
             raise refusal(self.converter, str(error)) from None
+
+    @cached_property
+    def decisions(self) -> tuple[Entry, ...]:
+        """The decisions of the course."""
+        return read_decisions(self.course)
+
+    @cached_property
+    def times(self) -> Mapping[Attempt, datetime]:
+        """The times of hand-in beside the journal."""
+        times, _ = read_times(self._folder_of_journal)
+        return times
+
+    @cached_property
+    def collected(self) -> Mapping[GradeKey, Collected]:
+        """What a collector noted of the submissions."""
+        return read_collected(self._submitted(".").parent)
+
+    @cached_property
+    def finals(self) -> dict[str, dict[GradeKey, Final]]:
+        """The final scores in the journal by student; it is complete before nbgrader asks for the first."""
+        folder = self._folder_of_journal
+        finals: dict[str, dict[GradeKey, Final]] = {}
+        counts = what_counts(folder, self.course, Reading(folder / FILE_NAME))
+        for key, final in counts.finals.items():
+            finals.setdefault(key[0], {})[key] = final
+        return finals
 
     def _enter_names(self) -> None:
         names = {

@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
 from autograder.course.config import Assignment, Part
+from autograder.feedback.objections import HEADING
 from autograder.feedback.pictures import Picture
 from autograder.feedback.record import PageRecord, PartRecord
 from autograder.feedback.render import Message
@@ -94,21 +95,30 @@ def show_grade(notebook: NotebookNode, assignment: Assignment, page: PageRecord)
             notes = cell.metadata.pop(KEY, {}).get("notes", [])
             feedback, score = _outputs(part, records[part.name], page, notes)
             drawn = _picture_outputs(left.get(part.name, ()))
-            cell.outputs = [feedback, *drawn, score]
+            said = _objection_outputs(page) if part is assignment.parts[-1] else ()
+            cell.outputs = [feedback, *drawn, *said, score]
 
 
 def _picture_outputs(pictures: Iterable[Picture]) -> list[NotebookNode]:
     outputs = []
     for picture in pictures:
         if picture.image:
-            image = {"image/png": picture.image, "text/plain": picture.title}
+            described = f"{picture.title}: {picture.words}"
+            image = {"image/png": picture.image, "text/plain": described}
+            metadata = {"image/png": {"alt": described}}
             look_for = dict.fromkeys(("text/markdown", "text/plain"), picture.look_for)
-            outputs.append(nbformat.v4.new_output("display_data", image))
+            outputs.append(nbformat.v4.new_output("display_data", image, metadata=metadata))
             outputs.append(nbformat.v4.new_output("display_data", look_for))
         elif picture.problem:
             sentence = f"The picture “{picture.title}” cannot be drawn: {picture.problem}"
             outputs.append(_message(Message(sentence)))
     return outputs
+
+
+def _objection_outputs(page: PageRecord) -> list[NotebookNode]:
+    if not page.objection:
+        return []
+    return [_message(Message(HEADING, notes=(page.how_to_object,), foot=page.objection))]
 
 
 def _message(message: Message) -> NotebookNode:

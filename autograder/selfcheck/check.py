@@ -16,19 +16,18 @@ from typing import Any
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.inside.surroundings import Output, nobody_there
-from autograder.bridge.outside.local import LocalStudent, from_file
+from autograder.bridge.outside.local import Loaded, from_file, load
 from autograder.bridge.outside.loopback import LoopbackConnection, called_name
 from autograder.bridge.outside.remote import RemoteStudent
-from autograder.bridge.outside.subject import RemoteSubject, Subject
+from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.shared.errors import (
     BELOW_MAIN,
-    LOADING_STOPPED,
     MissingNameError,
     RemoteException,
+    StudentRaisedError,
     cause_of_missing,
     describe_error,
     missing_name,
-    told_exception,
 )
 from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
 from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
@@ -42,19 +41,11 @@ from autograder.selfcheck.locked_hints import (
     named,
     recordings,
 )
-from autograder.selfcheck.workspace import (
-    CodeLocation,
-    Loaded,
-    Text,
-    Work,
-    find_work,
-    label_of,
-    needed_packages,
-    read,
-)
+from autograder.selfcheck.workspace import Work, find_work, needed_packages, read
+from autograder.source.places import CodeLocation, StudentText
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
-from autograder.source.text import cells
-from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test
+from autograder.source.text import is_in_cells
+from autograder.suite.session import Ending, Examinee, RunTest, SuiteSession, Test, ending_of
 from autograder.walls.outside.alarm import TestAlarm, alarm
 
 SECONDS = 20.0
@@ -171,18 +162,18 @@ def check_target(target: str | Path) -> CheckReport:
 
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
-    text = Text(read(work.file), label_of(work.file))
+    text = work.text()
     printed = Output()
     with nobody_there(text.name):
         with contextlib.redirect_stdout(printed):
-            loaded = work.load(SECONDS)
+            loaded = load(text.text, text.name, seconds=SECONDS)
         file = SourceFile(text.name, text.text)
         findings = check_student(
             loaded.module, work.test_file, from_file(text.name), saved=text, file=file
         )
     if not findings:
         raise RefusedError(f"{work.test_file.name} holds no test: {_UNPACK}.")
-    failures = tuple(map(told_exception, loaded.errors))
+    failures = loaded.failures
     problem, place = _stopped(failures, file)
     failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
@@ -209,19 +200,21 @@ def check_work(work: Work) -> CheckReport:
 def check_student(
     module: ModuleType,
     test_file: Path,
-    own: Own,
+    is_own: Own,
     part: str | None = None,
-    saved: Text | None = None,
+    saved: StudentText | None = None,
     file: SourceFile | None = None,
     session: SuiteSession | None = None,
 ) -> tuple[Finding, ...]:
     """Return the results of the visible tests, of one part or of all, for a module in this process.
 
-    `own` decides which frames of a traceback belong to the student's code. Places are those in the
+    `is_own` decides which frames of a traceback belong to the student's code. Places are those in the
     `saved` file. `file` is the student's, if the module was loaded from one. A `session` has
     collected the test file before; without one, the file is read again.
     """
-    examination = _Examination(test_file, module, own, saved or Text("", "notebook.py"), file)
+    examination = _Examination(
+        test_file, module, is_own, saved or StudentText("", "notebook.py"), file
+    )
     if session is not None:
         return tuple(examination.findings(session, part))
     with suite_of(test_file) as session_of_file:
@@ -229,7 +222,7 @@ def check_student(
 
 
 class OwnServer(Server):
-    """A server for a student's module in this process, which Ctrl-C and the alarm can interrupt."""
+    """A server for a trusted module in this process, which Ctrl-C and the alarm can interrupt."""
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
         if isinstance(error, (KeyboardInterrupt, TestAlarm)):
@@ -264,40 +257,36 @@ class PatientOnce(LoopbackConnection):
 
 
 class AtHome(Examinee):
-    """A student's module in this process, behind the same protocol as in grading, for equal results.
+    """A student's module in this process, behind the same protocol as in grading, for equal results."""
 
-    A failing test runs once more without the protocol, for the frames of a plain traceback.
-    """
-
-    def __init__(self, module: ModuleType, file: SourceFile | None = None) -> None:
-        connection = PatientOnce(OwnServer(module))
+    def __init__(self, module: ModuleType, is_own: Own, file: SourceFile | None = None) -> None:
+        connection = PatientOnce(OwnServer(module, is_own))
         subject = RemoteSubject(connection, RemoteStudent(connection), None, file)
         super().__init__(subject, time_limit)
-        self._plain = Subject(LocalStudent(module))
-        self.printed: dict[str, str] = {}  # in a test that failed
+        self.printed: dict[str, str] = {}
 
-    def is_repeated(self, ending: Ending) -> bool:
-        return ending.failed and not isinstance(ending.error, TestAlarm)
-
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
-        if first is None:
-            return super().attempt(test, run, None)
+    def ending(self, test: Test, run: RunTest) -> Ending:
         printed = Output()
-        error = run(test, self._plain, time_limit, printed)
+        error = run(test, self.subject, time_limit, printed)
         self.printed[test.name] = clean(printed.getvalue(), PRINTED)
-        return replace(first, error=error or first.error)
+        return ending_of(test, error, self.subject)
 
 
 class _Examination:
     """One run of the visible tests; failures are looked up in the locked hints."""
 
     def __init__(
-        self, test_file: Path, module: ModuleType, own: Own, text: Text, file: SourceFile | None
+        self,
+        test_file: Path,
+        module: ModuleType,
+        is_own: Own,
+        text: StudentText,
+        file: SourceFile | None,
     ) -> None:
         self._test_file = test_file
         self._module = module
-        self._own = own
-        self._examinee = AtHome(module, file)
+        self._is_own = is_own
+        self._examinee = AtHome(module, is_own, file)
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()
@@ -326,34 +315,38 @@ class _Examination:
             self._untested.add(test.name)
             return Finding(ending.result(Failure("failed", sentence)), details)
         failure = explain(
-            error, full=True, own=self._own, file=SourceFile(self._text.name, self._text.text)
+            error, full=True, is_own=self._is_own, file=SourceFile(self._text.name, self._text.text)
         )
         result = ending.result(failure)
         message = failure.message.replace(" in the submission.", " in your file.")
-        place = (
-            None
-            if isinstance(error, MissingNameError)
-            else place_of_frame(describe_error(error, self._own))
-        )
+        place = None if isinstance(error, MissingNameError) else place_of_frame(self._told(error))
         return Finding(
-            replace(result, message=message),
+            ending.with_input(replace(result, message=message), self._test_file.name),
             details,
             place and self._text.named(place),
             printed=self._examinee.printed.get(test.name, ""),
         )
 
+    def _told(self, error: BaseException) -> RemoteException:
+        """Return an error with the frames of the student's code."""
+        if isinstance(error, StudentRaisedError):
+            return error.remote
+        return describe_error(error, self._is_own)
+
     def _blame_package(self, error: BaseException) -> str:
         """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
+        raised = self._told(error)
         for package in self._packages:
-            broken = (
-                error
-                if isinstance(error, ImportError) and _root(error.name) == package
-                else _import(package)
+            is_named = "ImportError" in raised.bases and re.search(rf"'{package}['.]", raised.text)
+            broken = _import(package)
+            is_broken = broken is not None and (type(broken).__name__, str(broken)) == (
+                raised.type,
+                raised.text,
             )
-            if broken is not None and (type(broken), str(broken)) == (type(error), str(error)):
+            if is_named or is_broken:
                 return (
                     f"This test needs the package {package}, which cannot be imported here "
-                    f"({type(error).__name__}: {clean(str(error), 300)}), so it says nothing about your answer. "
+                    f"({raised.type}: {clean(raised.text, 300)}), so it says nothing about your answer. "
                     f"Install it: pip install {package}"
                 )
         return ""
@@ -409,10 +402,6 @@ class _Examination:
         )
 
 
-def _root(module: str | None) -> str:
-    return (module or "").partition(".")[0]
-
-
 def _import(package: str) -> Exception | None:
     """Return the error of importing a package, None if it can be imported."""
     try:
@@ -434,8 +423,8 @@ def suite_of(test_file: Path) -> contextlib.closing[SuiteSession]:
 
 def failures(session: SuiteSession, module: ModuleType) -> list[Test]:
     """Return the visible tests that a module fails, without skipped ones."""
-    examinee = Examinee(AtHome(module).subject, time_limit)
-    return [ending.test for ending in session.examine(examinee, SEED) if ending.failed]
+    endings = session.examine(AtHome(module, is_in_cells), SEED)
+    return [ending.test for ending in endings if ending.failed]
 
 
 def place_of_frame(exception: RemoteException) -> CodeLocation | None:
@@ -511,26 +500,27 @@ def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:
         yield f"{work.test_file.name} was changed, so these results say nothing about your points: {_UNPACK}."
 
 
-def _warnings(text: Text, loaded: Loaded) -> Iterator[str]:
+def _warnings(text: StudentText, loaded: Loaded) -> Iterator[str]:
     """Yield a sentence about each thing that can be different where the file is graded."""
-    was_stopped = any(error["type"] == LOADING_STOPPED for error in loaded.errors)
+    was_stopped = any(failure.took_too_long for failure in loaded.failures)
     if loaded.seconds > SLOW_LOADING and not was_stopped:
         seconds = f"{loaded.seconds:.0f} s"
         yield f"Your file runs for {seconds} when it is loaded; the grader may stop it there. {BELOW_MAIN}"
     for name, line, piece in loaded.absent:
-        where = _where(line, piece)
+        where = _where(line, piece.rpartition(" cell ")[2] if " cell " in piece else None)
         yield f"There is no module `{name}` here ({where}): what uses it fails, here and where it is graded."
-    for piece, code in cells(text.text, text.name):
-        if newer := newer_than_oldest(code):
+    for cell in text.cells:
+        newer = newer_than_oldest(cell.text) if cell.code else None
+        if newer:
+            where = _where(cell.first + newer.line - 1, cell.number)
             yield (
-                f"{_where(newer.line, piece).capitalize()}: {newer.needs}. Write it without, unless your instructor "
+                f"{where.capitalize()}: {newer.needs}. Write it without, unless your instructor "
                 f"grades with that version: the course itself needs only Python {dotted(OLDEST)}."
             )
 
 
-def _where(line: int, piece: str) -> str:
-    cell = piece.rpartition(" cell ")[2] if " cell " in piece else ""
-    return f"line {line} of cell {cell}" if cell else f"line {line}"
+def _where(line: int, cell: int | str | None) -> str:
+    return f"line {line}" if cell is None else f"line {line} of cell {cell}"
 
 
 def _details(test: Test) -> str:

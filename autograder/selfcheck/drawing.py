@@ -2,14 +2,13 @@
 
 import contextlib
 import io
-import runpy
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.shared.errors import MissingNameError
+from autograder.feedback.gallery import NoSentenceError, PictureFunction, load_gallery
 from autograder.records import RefusedError
 from autograder.selfcheck.workspace import Work
 
@@ -19,18 +18,19 @@ NEUTRAL = "#787878"  # contrast above 4.3 : 1 with white and with JupyterLab's d
 
 @dataclass(frozen=True)
 class Drawing:
-    """One picture: its path and caption, or the reason that it cannot be drawn yet."""
+    """One picture: its path, its sentence and what to look for; or the reason that it cannot be drawn yet."""
 
     part: str
     title: str
     file: str = ""
-    caption: str = ""
+    look_for: str = ""
+    words: str = ""
     problem: str = ""
 
 
 def draw_all(work: Work) -> list[Drawing]:
     """Draw the pictures of all parts beside the student's file; raises RefusedError without pictures."""
-    pictures = _pictures(work.folder / "pictures.py")
+    gallery = _gallery(work.folder / "pictures.py")
     with contextlib.redirect_stdout(io.StringIO()):
         student = LocalStudent(work.load().module)
         folder = work.folder / FOLDER
@@ -38,21 +38,23 @@ def draw_all(work: Work) -> list[Drawing]:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise RefusedError(f"The folder {folder} cannot be made: {error.strerror}.") from None
-        drawings = []
-        for part, draws in pictures.items():
-            drawings += [_draw(part, draw, student, folder) for draw in draws]
+        drawings: list[Drawing] = []
+        for functions in gallery.values():
+            drawings += [_draw(function, student, folder) for function in functions]
         return drawings
 
 
-def _draw(part: str, draw: Callable[[Any], Any], student: Any, folder: Path) -> Drawing:
-    title = draw.__name__.replace("_", " ")
-    file = folder / f"{part}_{draw.__name__}.png"
+def _draw(function: PictureFunction, student: Any, folder: Path) -> Drawing:
+    part = function.part
+    title = function.title
+    file = folder / f"{part}_{function.name}.png"
     try:
-        draw(student).savefig(file, dpi=150, bbox_inches="tight")
+        figure, words = function.drawn(student)
+        figure.savefig(file, dpi=150, bbox_inches="tight")
     except Exception as error:  # the student's unfinished code
         file.unlink(missing_ok=True)  # a stale picture would show earlier code
         return Drawing(part, title, problem=why_not(error))
-    return Drawing(part, title, _from_here(file), " ".join((draw.__doc__ or title).split()))
+    return Drawing(part, title, _from_here(file), function.look_for, words)
 
 
 def on_any_page(figure: Any) -> None:
@@ -83,8 +85,8 @@ def on_any_page(figure: Any) -> None:
 
 def why_not(error: Exception) -> str:
     """Explain to the student why a picture of unfinished code cannot be drawn."""
-    is_unfinished = isinstance(error, (NotImplementedError, MissingNameError))
-    return str(error) if is_unfinished else f"{type(error).__name__}: {error}"
+    is_told = isinstance(error, (NotImplementedError, MissingNameError, NoSentenceError))
+    return str(error) if is_told else f"{type(error).__name__}: {error}"
 
 
 def _from_here(file: Path) -> str:
@@ -93,9 +95,9 @@ def _from_here(file: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _pictures(file: Path) -> dict[str, list[Callable[[Any], Any]]]:
+def _gallery(file: Path) -> dict[str, list[PictureFunction]]:
     if not file.is_file():
         raise RefusedError(
             f"There is no pictures.py in {file.parent.resolve()}: this assignment has no pictures."
         )
-    return dict(runpy.run_path(str(file))["PICTURES"])
+    return load_gallery(file)

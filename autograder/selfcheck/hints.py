@@ -7,7 +7,8 @@ from pathlib import Path
 
 from autograder.records import RefusedError
 from autograder.selfcheck.check import CheckReport, Finding
-from autograder.selfcheck.workspace import CodeLocation, Text, Work, read
+from autograder.selfcheck.workspace import Work, read
+from autograder.source.places import CodeLocation, StudentText
 
 FOLDER = ".autograder"
 FILE_NAME = "steps.json"
@@ -55,14 +56,18 @@ def _about(work: Work, report: CheckReport) -> tuple[str, str, list[HelpStep]]:
         return "", "", []
     result = finding.result
     key = _key(result.name, f"{result.message}{result.hint}")
-    return f"“{result.title}”", key, steps_for(finding, Text(read(work.file), report.file))
+    return f"“{result.title}”", key, steps_for(finding, StudentText(read(work.file), report.file))
 
 
-def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
+def steps_for(finding: Finding, text: StudentText) -> list[HelpStep]:
     """Return all steps of help for a failure that do not reveal the answer."""
-    sentence = f"What it found: {finding.result.sentence}"
-    looks_at = "\n".join(filter(None, (finding.details, sentence)))
-    steps = [("What the test looks at", looks_at)]
+    finds = (
+        []
+        if finding.unwritten
+        else [f"What it found: {finding.result.sentence}", finding.result.to_try]
+    )
+    looks_at = "\n".join(filter(None, (finding.details, *finds)))
+    steps = [("What the test looks at", looks_at)] if looks_at else []
     if finding.result.hint:
         steps.append(("A question", finding.result.hint))
     if finding.nudge:
@@ -72,10 +77,10 @@ def steps_for(finding: Finding, text: Text) -> list[HelpStep]:
         if section := text.section(finding.place.function):
             place, heading = section
             steps.append(("Read again", f"“{heading}” ({place})"))
-    return steps
+    return steps or [("What the test looks at", finding.result.sentence)]
 
 
-def _where(place: CodeLocation, text: Text) -> str:
+def _where(place: CodeLocation, text: StudentText) -> str:
     name = f", in `{place.function}`" if place.function else ""
     todos = [f"It asks for: {todo} ({where})" for where, todo in text.todos(place.function)]
     return "\n".join([f"{place}{name}", *todos])

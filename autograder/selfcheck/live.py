@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograder.checks import pictured
 from autograder.selfcheck.drawing import on_any_page
 from autograder.text.consoles import encodable
 
@@ -22,16 +23,14 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-def as_image(figure: Any, caption: str) -> Any:
-    """Return a figure as an image with an alternative text; any other value unchanged."""
-    if not hasattr(figure, "savefig"):
-        return figure
+def as_image(figure: Any, words: str) -> Any:
+    """Return a figure as an image with an alternative text."""
     from IPython.display import Image
 
     file = io.BytesIO()
     on_any_page(figure)
     figure.savefig(file, format="png", dpi=110, bbox_inches="tight")
-    return Image(data=file.getvalue(), alt=caption)
+    return Image(data=file.getvalue(), alt=words)
 
 
 def watch_training(
@@ -57,7 +56,8 @@ def watch_training(
             from IPython.display import display
 
             image = as_image(
-                _curve(seen, steps, title, measure, step), f"{title}: the {measure} so far"
+                _curve(seen, steps, title, measure, step),
+                f"{title}: the {measure} {pictured.curve(list(seen.values()))}",
             )
             drawn = done
             handle = handle.update(image) or handle if handle else display(image, display_id=True)

@@ -1,5 +1,6 @@
 """Create the archive to hand in: one file with the expected name, read back as the grader reads it."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from autograder.text.files import numbered, zipped
 
 @dataclass(frozen=True)
 class Packed:
-    """The result of packing: the archive, the file in it, and the newest older archive beside it."""
+    """The result of packing: the archive, the file in it, and the new name of the older archive."""
 
     archive: Path
     file: SourceFile
@@ -28,7 +29,7 @@ class Packed:
 
 
 def pack(work: Work, folder: Path) -> Packed:
-    """Write the archive to `folder` beside older ones.
+    """Write the archive to `folder` under the assignment's name; an older one there is numbered and stays.
 
     Raises RefusedError if the grader would refuse it.
     """
@@ -44,26 +45,32 @@ def pack(work: Work, folder: Path) -> Packed:
             f"{work.file.name} holds no answer of yours, so there is nothing to hand in. {where}"
         )
     data = b"".join(zipped([(f"{assignment.name}/{name}", text)]))
-    names = numbered(folder / f"{assignment.name}.zip")
-    newest = None
-    free = next(names)
-    while free.exists():
-        newest = free
-        free = next(names)
-    if newest is not None and newest.read_bytes() == data:
-        submission = _as_the_grader_reads(newest, assignment, name)
-        return Packed(newest, submission.files[0], work.file.name, unchanged=True)
+    archive = folder / f"{assignment.name}.zip"
+    if archive.is_file() and archive.read_bytes() == data:
+        submission = _as_the_grader_reads(archive, assignment, name)
+        return Packed(archive, submission.files[0], work.file.name, unchanged=True)
+    free = next(path for path in numbered(archive) if not path.exists())
     try:
-        free.write_bytes(data)
-    except OSError as error:
-        raise RefusedError(f"{free} cannot be written: {error.strerror}.") from None
-    try:
-        submission = _as_the_grader_reads(free, assignment, name)
-    except RefusedError:
-        free.unlink()
+        if free != archive:
+            archive.rename(free)
+        archive.write_bytes(data)
+        submission = _as_the_grader_reads(archive, assignment, name)
+    except (OSError, RefusedError) as error:
+        _put_back(archive, free)
+        if isinstance(error, OSError):
+            raise RefusedError(f"{archive} cannot be written: {error.strerror}.") from None
         raise
-    older = newest.name if newest else ""
-    return Packed(free, submission.files[0], work.file.name, older)
+    older = free.name if free != archive else ""
+    return Packed(archive, submission.files[0], work.file.name, older)
+
+
+def _put_back(archive: Path, older: Path) -> None:
+    """Remove an archive that cannot be handed in; the older one gets its name again."""
+    with suppress(OSError):
+        if older == archive:
+            archive.unlink()
+        elif older.is_file():
+            older.replace(archive)
 
 
 def _as_the_grader_reads(archive: Path, assignment: Assignment, name: str) -> Submission:

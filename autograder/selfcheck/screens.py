@@ -139,6 +139,8 @@ def _failure(finding: Finding) -> Iterator[RenderableType]:
     if finding.place:
         function = f", in `{finding.place.function}`" if finding.place.function else ""
         yield _indented(Text(f"→ {finding.place}{function}", "dim"))
+    if finding.result.to_try:
+        yield _indented(Text(finding.result.to_try, "dim"))
     if finding.printed.strip():
         yield _printed("It printed:", finding.printed, INDENT)
 
@@ -212,7 +214,7 @@ def _items(items: Iterable[Item]) -> Iterator[RenderableType]:
 
 
 def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
-    """Show the pictures' paths and captions, and the pictures that cannot be drawn yet."""
+    """Show the pictures' paths, sentences and captions, and the pictures that cannot be drawn yet."""
     lines: list[RenderableType] = []
     for drawing in drawings:
         if drawing.problem:
@@ -223,7 +225,8 @@ def drawings_screen(drawings: Sequence[Drawing]) -> RenderableType:
             )
         else:
             lines.append(_hanging(Text("▣", "green"), Text(drawing.file)))
-            lines.append(_indented(Text(drawing.caption)))
+            lines.append(_indented(Text(drawing.words)))
+            lines.append(_indented(Text(f"What to look for: {drawing.look_for}", "dim")))
     return Group(*lines)
 
 
@@ -309,7 +312,7 @@ def packed_screen(packed: Packed, report: CheckReport) -> RenderableType:
     if packed.unchanged:
         lines.append(_indented(Text("It was there already, and your file has not changed since.")))
     elif packed.older:
-        lines.append(_indented(Text(f"{packed.older} is older and was left as it is.", "yellow")))
+        lines.append(_indented(Text(f"The older one is {packed.older} now.", "yellow")))
     lines.append(Text(f"Its visible tests: {_share(report.score, report.max_score)} points."))
     lines += [Text(report.problem, "red")] if report.problem else []
     lines += [Text(warning, "yellow") for warning in report.warnings]

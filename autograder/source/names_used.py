@@ -8,6 +8,9 @@ followed, and nothing is executed.
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+from autograder.source.text import asks_for_main, cells, leaves_main_out, parsed
 
 DYNAMIC = {
     "getattr", "getattr_static", "getmembers", "getmodule", "attrgetter", "methodcaller", "get_field", "locate",
@@ -30,6 +33,23 @@ MOST_MEANINGS = 20  # of a name
 LONGEST_MEANING = 20  # components
 
 Place = tuple[int, int]  # the cell and the line
+
+
+def names_used(text: str, filename: str) -> dict[str, list[Any]]:
+    """Return the dotted names in the text with their first places, as notes for a person.
+
+    `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import
+    nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
+    the same form.
+    """
+    trees = [(name, parsed(code)) for name, code in cells(text, filename)]
+    valid = [(name, tree) for name, tree in trees if tree is not None]
+    reader = NameReader([tree for _, tree in valid], leaves_main_out(text))
+    numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in valid]
+    return {
+        kind: [[name, line, numbers[cell]] for name, (cell, line) in places.items()]
+        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
+    }
 
 
 class NameReader:
@@ -110,20 +130,6 @@ def is_among(used: str, forbidden: str) -> bool:
     last = forbidden.rsplit(".", 1)[1]
     parts = used.split(".")
     return parts[0] == root and last in parts[1:]
-
-
-def asks_for_main(test: ast.expr) -> bool:
-    """Whether this is `__name__ == "__main__"`."""
-    if (
-        not isinstance(test, ast.Compare)
-        or not isinstance(test.ops[0], ast.Eq)
-        or len(test.ops) > 1
-    ):
-        return False
-    sides = (test.left, test.comparators[0])
-    names = {side.id for side in sides if isinstance(side, ast.Name)}
-    texts = {side.value for side in sides if isinstance(side, ast.Constant)}
-    return names == {"__name__"} and texts == {"__main__"}
 
 
 def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:

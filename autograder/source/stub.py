@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +128,15 @@ def _unformatted(file: SourceFile) -> str:
     return "".join(pieces)
 
 
-def _lines(file: SourceFile) -> list[str]:
+@lru_cache(maxsize=16)  # the choice among a student's files asks several times
+def _lines(file: SourceFile) -> tuple[str, ...]:
     """Return the lines of code without comments, blank lines and calls such as `check("part")`."""
     lines = (line.rstrip() for line in _code(file).splitlines())
-    return [
+    return tuple(
         line
         for line in lines
         if line and not line.lstrip().startswith("#") and not _NOTEBOOK_CALL.match(line)
-    ]
+    )
 
 
 def _code(file: SourceFile) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.source.magics import parse, plain_cell, plain_script
-from autograder.source.names_used import NameReader, asks_for_main
 
 NOTEBOOK_FUNCTIONS = (
     *("answers", "catch", "check", "draw_model", "hint"),
@@ -24,9 +23,9 @@ NEAR = 20  # lines above and below one that raised
 _LOCATED = re.compile(r"^[\w.-]+\.(py|ipynb)( cell \d+)?$")
 
 
-def is_students(filename: str) -> bool:
-    """Whether a traceback's file name is one of those from `cells`."""
-    return bool(_LOCATED.match(filename))
+def is_in_cells(step: types.FrameType) -> bool:
+    """Whether a frame's file has one of the names from `cells`."""
+    return bool(_LOCATED.match(step.f_code.co_filename))
 
 
 def line_of(code: types.CodeType, line: int) -> str:
@@ -67,7 +66,7 @@ def qualified_name(code: types.CodeType) -> str:
     """Return `Head.forward` for a method; in Python 3.10, where code knows no such name, from the class in its file."""
     if name := getattr(code, "co_qualname", ""):
         return str(name)
-    tree = _parsed("".join(linecache.getlines(code.co_filename)))
+    tree = parsed("".join(linecache.getlines(code.co_filename)))
     classes = [
         node for node in ast.walk(tree or ast.Module([], [])) if isinstance(node, ast.ClassDef)
     ]
@@ -155,23 +154,6 @@ def cells(text: str, filename: str) -> Iterator[tuple[str, str]]:
             yield f"{filename} cell {number}", plain_cell(cell_source(cell))
 
 
-def names_used(text: str, filename: str) -> dict[str, list[Any]]:
-    """Return the dotted names in the text with their first places, as notes for a person.
-
-    `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import
-    nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
-    the same form.
-    """
-    trees = [(name, _parsed(code)) for name, code in cells(text, filename)]
-    parsed = [(name, tree) for name, tree in trees if tree is not None]
-    reader = NameReader([tree for _, tree in parsed], leaves_main_out(text))
-    numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in parsed]
-    return {
-        kind: [[name, line, numbers[cell]] for name, (cell, line) in places.items()]
-        for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
-    }
-
-
 def leaves_main_out(text: str) -> bool:
     """Whether the text can have an `if __name__ == "__main__":` block, which is neither read nor run."""
     return "__name__" in text and "__main__" in text
@@ -189,7 +171,21 @@ def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Modul
     return tree
 
 
-def _parsed(code: str) -> ast.Module | None:
+def asks_for_main(test: ast.expr) -> bool:
+    """Whether this is `__name__ == "__main__"`."""
+    if (
+        not isinstance(test, ast.Compare)
+        or not isinstance(test.ops[0], ast.Eq)
+        or len(test.ops) > 1
+    ):
+        return False
+    sides = (test.left, test.comparators[0])
+    names = {side.id for side in sides if isinstance(side, ast.Name)}
+    texts = {side.value for side in sides if isinstance(side, ast.Constant)}
+    return names == {"__name__"} and texts == {"__main__"}
+
+
+def parsed(code: str) -> ast.Module | None:
     """Parse the code; None if it is invalid and so cannot run."""
     try:
         return parse(code)
@@ -201,7 +197,7 @@ def outline(text: str, filename: str) -> str:
     """Return a digest of the code alone, without comments, layout, `check(...)` cells and docstrings."""
     pieces: list[str] = []
     for _, code in cells(text, filename):
-        if tree := _parsed(code):
+        if tree := parsed(code):
             _drop_documentation(tree)
             pieces.extend(ast.unparse(node) for node in tree.body if not _is_furniture(node))
         else:

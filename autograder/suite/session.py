@@ -67,7 +67,8 @@ class Test:
 class Ending:
     """The end of one test: an error, an earlier test that did not pass and that it needs, or neither if it passed.
 
-    `transcript` holds the answers of a module behind a connection, or what a check told of them.
+    `transcript` holds the answers of a module behind a connection, or what a check told of them;
+    `last_call` is the test's last call of it, as a line to paste.
     """
 
     test: Test
@@ -75,6 +76,7 @@ class Ending:
     waits_for: Test | None = None
     transcript: Transcript | None = None
     seconds: float = 0.0
+    last_call: str = ""
 
     @property
     def passed(self) -> bool:
@@ -83,6 +85,17 @@ class Ending:
     @property
     def failed(self) -> bool:
         return self.error is not None
+
+    def with_input(self, result: TestResult, test_file: str) -> TestResult:
+        """Return the result of a failure with its input: the last call, or where the test stands in the students' file.
+
+        A hidden test stands in none, and unwritten code needs none.
+        """
+        if result.is_unwritten or (self.test.hidden and not self.last_call):
+            return result
+        _, line, _ = self.test.item.location
+        place = f"The test: {test_file}, line {(line or 0) + 1}"
+        return replace(result, to_try=f"Try: `{self.last_call}`" if self.last_call else place)
 
     def result(self, failure: Failure | None) -> TestResult:
         """Return what a grade holds of it; `failure` explains the error."""
@@ -113,36 +126,26 @@ class RunTest(Protocol):
 class Examinee:
     """What `SuiteSession.examine` examines: one subject for all tests, each of which runs once, within a limit.
 
-    Others have another subject for a test, know some endings beforehand, or repeat a test.
+    Others have another subject for a test, know its ending beforehand, or run it twice.
     """
 
     def __init__(self, subject: Subject, limit: Limit = nullcontext) -> None:
         self.subject = subject
         self._limit = limit
 
-    def known(self, test: Test) -> Ending | None:
-        """Return the ending of a test that need not run."""
-        return None
-
-    def attempt(self, test: Test, run: RunTest, first: Ending | None) -> Ending:
-        """Run a test; `first` is how it ended before, if it is repeated."""
+    def ending(self, test: Test, run: RunTest) -> Ending:
+        """Return how a test ends."""
         error = run(test, self.subject, self._limit)
         return ending_of(test, error, self.subject)
-
-    def is_repeated(self, ending: Ending) -> bool:
-        """Whether a test that ended so runs once more; its second ending counts."""
-        return False
-
-    def counted(self, ending: Ending) -> Ending:
-        """Return the ending that counts, of a test that has run."""
-        return ending
 
 
 def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Ending:
     """Return the ending of a test with what its subject answered."""
     if not isinstance(subject, RemoteSubject):
         return Ending(test, error)
-    return Ending(test, error, transcript=evidence(error, subject.connection.transcript))
+    connection = subject.connection
+    transcript = evidence(error, connection.transcript)
+    return Ending(test, error, transcript=transcript, last_call=connection.last_call)
 
 
 class SuiteSession:
@@ -202,17 +205,12 @@ class SuiteSession:
             if needed:
                 yield Ending(test, waits_for=examined[needed])
                 continue
-            ending = examinee.known(test) or self._examined(examinee, test)
+            begun = time.monotonic()
+            ending = examinee.ending(test, self._run)
+            if not ending.seconds:
+                ending = replace(ending, seconds=round(time.monotonic() - begun, 3))
             self._suite.passed[test.name] = ending.passed
             yield ending
-
-    def _examined(self, examinee: Examinee, test: Test) -> Ending:
-        begun = time.monotonic()
-        ending = examinee.attempt(test, self._run, None)
-        if examinee.is_repeated(ending):
-            ending = examinee.attempt(test, self._run, ending)
-        ending = examinee.counted(ending)
-        return replace(ending, seconds=round(time.monotonic() - begun, 3))
 
     def _run(
         self, test: Test, subject: Subject, limit: Limit = nullcontext, output: TextIO | None = None

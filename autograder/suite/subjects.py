@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.bridge.outside.local import load_file
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.subject import Subject
 from autograder.suite.markers import SubjectProvider
 
@@ -20,7 +20,9 @@ class FilesBeside(SubjectProvider):
             beside = file_beside(test_file)
             if beside is None:
                 raise pytest.UsageError(f"There is no file to test beside {test_file.name}.")
-            self._subjects[test_file] = Subject(load_file(beside), records=True)
+            loaded = load(beside.read_text("utf-8-sig"), str(beside))
+            student = LocalStudent(loaded.module, loaded.failures)
+            self._subjects[test_file] = Subject(student, records=True)
         return self._subjects[test_file]
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import re
 import runpy
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import matplotlib
 import nbformat
 
 from autograder.course.config import Assignment, Course
+from autograder.feedback.gallery import load_gallery
 
 _CALL = re.compile(r'(check|picture)\("(\w+)"\)')
 
@@ -111,16 +113,15 @@ def _drawn(
     folder = folder / f"{assignment.name}-{digest}"
     student: SimpleNamespace | None = None
     drawn: dict[str, tuple[bytes, tuple[str, str]]] = {}
-    for part, draws in runpy.run_path(str(file))["PICTURES"].items():
-        for draw in draws:
-            name = f"{assignment.name}-{part}-{draw.__name__.replace('_', '-')}.png"
-            kept = folder / name
-            if not kept.is_file():
-                student = student or SimpleNamespace(**runpy.run_path(str(solution)))
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_bytes(_image(draw(student)))
-            caption = " ".join((draw.__doc__ or "").split())
-            drawn[name] = kept.read_bytes(), (draw.__name__.replace("_", " "), caption)
+    for function in chain.from_iterable(load_gallery(file).values()):
+        name = f"{assignment.name}-{function.part}-{function.name.replace('_', '-')}.png"
+        kept = folder / name
+        if not kept.is_file():
+            student = student or SimpleNamespace(**runpy.run_path(str(solution)))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            figure, _ = function.drawn(student)
+            kept.write_bytes(_image(figure))
+        drawn[name] = kept.read_bytes(), (function.title, function.look_for)
     return drawn
 
 

@@ -55,6 +55,8 @@ def _link(link: re.Match[str], file: Path, root: Path) -> str:
         return link[0]
     path = (file.parent / name).resolve()
     inside = PurePosixPath(path.relative_to(root).as_posix())
+    if text == path.name and path.is_file():
+        text = _title(path)
     if str(inside) in _PAPERS:
         wanted = _PAPERS[str(inside)]
         return f"[{text}]({wanted}{hash_sign if wanted != 'index.md' else ''}{anchor})"
@@ -63,6 +65,12 @@ def _link(link: re.Match[str], file: Path, root: Path) -> str:
     if inside.parts[0] == "assignments" and len(inside.parts) == 2:
         return f"[{text}]({inside}.md)"
     return f"[{text}]({home(root)}/blob/main/{inside})" if home(root) else text
+
+
+def _title(file: Path) -> str:
+    """Return the first heading of a page, in quotation marks; for other files, their name."""
+    heading = re.search(r"^# (.+)", file.read_text("utf-8"), re.MULTILINE)
+    return f"“{heading[1]}”" if file.suffix == ".md" and heading else file.name
 
 
 def _page_of_notebook(file: Path) -> str:

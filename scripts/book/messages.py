@@ -55,7 +55,13 @@ def messages_page(engine: Path) -> dict[str, str | bytes]:
         if message.page != page:
             page = message.page
             name = page.partition("#")[0].removesuffix(".md")
-            lines += ["", f"## {name.capitalize()}", "", f"[More about this]({page})", ""]
+            lines += [
+                "",
+                f"## {name.replace('-', ' ').capitalize()}",
+                "",
+                f"[More about this]({page})",
+                "",
+            ]
             lines += ["| message | exit code |", "|---|--:|"]
         lines.append(f"| {escaped(message.text)} | {message.code} |")
     return {"messages.md": "\n".join([*lines, ""])}

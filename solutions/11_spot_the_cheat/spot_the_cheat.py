@@ -570,14 +570,14 @@ def head_similarity(mha: nn.MultiheadAttention, x: Tensor) -> Tensor:
 # pairs: (2, 3), (3, 4), (4, 3), (3, 2) and (2, 3) again. The first two and the last stand in the training text, in this
 # order, so the overlap is $3/5 = 0.6$.
 #
-# **Is the better one better?** Model A answers 160 of 200 questions, model B 154. Had other questions been asked, an
-# accuracy of 80 % could as well have come out 2.8 points higher or lower; that is its standard deviation,
+# **Is the better one better?** Model A answers 160 of 200 questions, model B 154. With other questions, an accuracy of
+# 80 % could easily have come out 2.8 points higher or lower: that is its standard deviation,
 # $\sqrt{0.8 \cdot 0.2 / 200}$. But both have answered the *same* questions, hard ones and easy ones, and only those
-# count on which they differ. So do not compare two accuracies, but look at the difference on each question, and ask how
-# much it would move with other questions. We have none. What we can do is to draw 200 of ours, **with replacement**, so
-# that some come twice and others not at all, and to look at the difference again; and that a thousand times. The range
-# that holds the middle 95 % of these differences is a *bootstrap interval*. If 0 lies inside, the two may be equally
-# good.
+# count on which they differ. So do not compare two accuracies: look at the difference on each question, and ask how
+# much their mean would move with other questions. We have no others. But we can draw 200 of ours **with replacement**,
+# so that some come twice and some not at all, and look at the difference again; and we can do that a thousand times.
+# The range that holds the middle 95 % of these differences is a *bootstrap interval*. If 0 lies inside, the two may be
+# equally good.
 #
 # The drawn questions are an argument of your function: row $r$ of `rows` holds the numbers of the questions in draw
 # $r$, and both models are judged on these. So your function has no luck of its own, and two people who use the same

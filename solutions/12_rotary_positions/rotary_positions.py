@@ -160,7 +160,7 @@ def rope(
 #
 # since turning both by the same angle changes nothing between them. The absolute positions are gone: only $n - m$
 # is left. In the table of all scores, with one query and one key repeated at every position, each **diagonal**
-# holds one number. And the diagonals *differ* from each other, otherwise near and far could not be told apart.
+# holds one number. And the diagonals *differ* from each other: if they did not, near and far could not be told apart.
 #
 # **One number by hand.** Let $D = 2$ and $q = k = (1, 0)$. The score of positions $m$ and $n$ is
 # $\cos m \cos n + \sin m \sin n = \cos(m - n)$: for the positions 3 and 5 it is $\cos 2 = -0.4161$, and for

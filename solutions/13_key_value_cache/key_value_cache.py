@@ -511,9 +511,9 @@ class GroupedQueryAttention(nn.Module):
 # and $-\infty - (-\infty)$ is no number. And a query that may attend to **nothing at all** ends with $l = 0$; its
 # output is zeros, not $0 / 0$.
 #
-# **What is saved?** Memory first: of the table, only $T \cdot \text{block}$ numbers exist at a time. But not only that.
-# A processor computes so fast that it mostly waits for numbers to come from the large, slow memory and go back to it,
-# so those journeys are worth counting. The whole table: read $Q$ and $K$, write the scores; read them, write the
+# **What is saved?** First of all memory: only $T \cdot \text{block}$ scores exist at any time. And time as well: a
+# processor computes so fast that it mostly waits for numbers to travel between it and the large, slow memory, so
+# those journeys are worth counting. The whole table: read $Q$ and $K$, write the scores; read them, write the
 # weights; read these and $V$, write the output. In blocks: read $K$ and $V$ once; and for each block, read $Q$, and
 # read and write $o$, $m$ and $l$. With values as wide as keys, that is
 #

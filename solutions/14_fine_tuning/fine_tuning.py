@@ -389,8 +389,8 @@ class Classifier(nn.Module):
 #
 # The rank is small, 8 for example: $A$ asks `rank` questions about $x$, and $B$ says what follows from the answers.
 # Adding $B A$ is adding a matrix to $W$, but one with few numbers. At the start $B$ is **zero**, so the model begins as
-# exactly what pre-training has left. $A$ is **not**: the gradient of each of the two is multiplied by the other, and two
-# zeros would never leave each other. After training, $W$ and $\frac{\alpha}{\text{rank}} B A$ can be *merged* into one
+# exactly what pre-training has left. $A$ is **not**: the gradient of each is multiplied by the other, so if both were
+# zero, both would stay zero for ever. After training, $W$ and $\frac{\alpha}{\text{rank}} B A$ can be *merged* into one
 # ordinary matrix, their sum, and the model is as fast as before. For the next task, keep $W$ and train another $A$ and
 # $B$: a few megabytes a task.
 #

@@ -609,8 +609,8 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 #
 # The difference grows with the length. If each of 12 tokens has become 2 % likelier, the answer has become 27 %
 # likelier: with ε = 0.2, Part 5 cuts it off, and no token learns anything any more. Token by token, every ratio is 1.02,
-# and all go on. The other way round, an answer may stand still as a whole while one token has doubled and another has
-# halved; only the ratios of the tokens notice.
+# and all of them keep learning. Conversely, an answer may stand still as a whole while one token has doubled and
+# another has halved; only the ratios of the tokens notice.
 #
 # Mind the **two means**. First over the tokens of an answer, then over the answers, so that a long answer counts as much
 # as a short one. A row without an answer is no answer, and counts in neither.
@@ -670,7 +670,7 @@ def token_clipped_loss(
 #
 # A judge is no oracle. It is a model, it has seen a few hundred comparisons, and far from those its numbers mean nothing.
 # A policy that is trained to please it will find out where the numbers are high and mean nothing. This is called
-# **reward hacking**, or over-optimisation. Against it helps a leash, a **KL penalty**: a term in the loss that grows
+# **reward hacking**, or over-optimisation. The remedy is a leash, a **KL penalty**: a term in the loss that grows
 # as the policy moves away from the reference, which has read what people write.
 #
 # The distance is the Kullback–Leibler divergence, the mean over the *policy's own* answers of $\log p_{\text{policy}} -

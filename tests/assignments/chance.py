@@ -25,7 +25,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from autograder import checks
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.subject import Subject
 from autograder.checks import CheckFailed
 from autograder.course.config import Assignment, Course, CourseError, load_course
@@ -424,10 +424,10 @@ class Trial:
 
     def _mistaken(self, mistake: str) -> Subject:
         text, name = self.mistakes[mistake], f"{self.assignment.stem}.py"
-        student = load_text(text, name, f"chance_{self.assignment.stem}_{mistake}")
-        if student.load_error is not None:
-            raise CourseError(f"{self.assignment.name}: {mistake} does not run: {student.load_error}.")
-        return Subject(student, self.reference)
+        loaded = load(text, name, f"chance_{self.assignment.stem}_{mistake}")
+        if loaded.problem:
+            raise CourseError(f"{self.assignment.name}: {mistake} does not run: {loaded.problem}.")
+        return Subject(LocalStudent(loaded.module), self.reference)
 
     def _failures(self, test: Test, subject: Subject, seeds: range, listener: Listener) -> Iterator[str]:
         """Each run in which the test failed: its seed, and what the test said."""

@@ -37,6 +37,9 @@ class GraderAtHand:
         future = Future[Any]()
         with pytest.MonkeyPatch.context() as patch:
             for module in present(
+                "autograder.authoring.audit",
+                "autograder.authoring.carried_over",
+                "autograder.authoring.fixed_inputs",
                 "autograder.runs.pool",
                 "autograder.feedback.painter",
                 "autograder.extras.sheets.conversation",
@@ -56,9 +59,16 @@ class GraderAtHand:
             )
         return self._grader
 
+    def __enter__(self) -> GraderAtHand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+
     def shutdown(self, **options: bool) -> None:
         if self._grader is not None:
             self._grader.close()
+            self._grader = None
 
 
 @contextmanager
@@ -66,7 +76,10 @@ def graders_at_hand(sandbox: Sandbox) -> Iterator[None]:
     """Let runs grade, and draw pictures, in this process. What a grader does to its process is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
         for module in present(
-            "autograder.runs.run", "autograder.feedback.painter", "autograder.extras.sheets.sheets"
+            "autograder.authoring.audit",
+            "autograder.runs.run",
+            "autograder.feedback.painter",
+            "autograder.extras.sheets.sheets",
         ):
             patch.setattr(f"{module}.graders", lambda plan: GraderAtHand(plan, sandbox))
         yield

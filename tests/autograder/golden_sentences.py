@@ -176,45 +176,33 @@ GOLDEN = {
             "expected». Every number is 2 times what was expected."
         ),
     ),
-    "close_digits": (
-        lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
-        "The loss is 0.123456; 0.1234 was expected (off by 5.6e-05).",
-        "The loss is not as expected (off by 5.6e-05).",
-    ),
-    "close_call": (
-        lambda: checks.close(2.5, 2.0, "loss([1, 2])"),
-        "loss([1, 2]) returned 2.5; 2 was expected (off by 0.5).",
-        "The result of loss(…) is not as expected (off by 0.5).",
-    ),
+    "close_digits": (lambda: checks.close(0.123456, 0.123400, "the loss", atol=1e-9),
+                     "The loss is 0.123456; 0.1234 was expected (off by 5.6e-05).",
+                     "The loss is not as expected (off by 5.6e-05)."),
+    "close_call": (lambda: checks.close(2.5, 2.0, "loss([1, 2])"),
+                   "loss([1, 2]) returned 2.5; 2 was expected (off by 0.5).",
+                   "The result of loss(…) is not as expected (off by 0.5)."),
     "close_shape": (
         lambda: checks.close(X.transpose(1, 2), X, axes=("batch", "position", "feature")),
         "The output has shape (2, 4, 3); (2, 3, 4) (batch, position, feature) was expected.",
     ),
-    "close_none": (
-        lambda: checks.close(None, X, "attention(q, k, v)"),
-        "attention(q, k, v) returned None; a tensor of shape (2, 3, 4) was expected.",
-    ),
-    "close_tuple": (
-        lambda: checks.close((X, X), X),
-        "The output is a tuple« of 2»; a tensor of shape (2, 3, 4) was expected.",
-    ),
+    "close_none": (lambda: checks.close(None, X, "attention(q, k, v)"),
+                   "attention(q, k, v) returned None; a tensor of shape (2, 3, 4) was expected."),
+    "close_tuple": (lambda: checks.close((X, X), X),
+                    "The output is a tuple« of 2»; a tensor of shape (2, 3, 4) was expected."),
     "close_numpy": (
         lambda: checks.close(X.numpy(), X),
         "The output is a numpy array of shape (2, 3, 4); a tensor of shape (2, 3, 4) was expected.",
     ),
-    "close_sparse": (
-        lambda: checks.close(X.to_sparse(), X),
-        "The output is a sparse tensor; a tensor of shape (2, 3, 4) was expected.",
-    ),
+    "close_sparse": (lambda: checks.close(X.to_sparse(), X),
+                     "The output is a sparse tensor; a tensor of shape (2, 3, 4) was expected."),
     "close_text": (
         lambda: checks.close("seven" * 100, 7.0, "the loss"),
         "The loss is the text 'sevensevensevensevensevensevensevensevensevensevensevenseven'…; a number was expected.",
         "The loss is a text; a number was expected.",
     ),
-    "close_nan": (
-        lambda: checks.close(nan_row(X), X),
-        "The output is NaN at batch 0, position 1, feature 2: 1 of 24 numbers is NaN.",
-    ),
+    "close_nan": (lambda: checks.close(nan_row(X), X),
+                  "The output is NaN at batch 0, position 1, feature 2: 1 of 24 numbers is NaN."),
     "close_infinite": (
         lambda: checks.close((X + 1) / 0, X),
         "The output is infinite at batch 0, position 0, feature 0: 24 of 24 numbers are infinite.",
@@ -223,11 +211,9 @@ GOLDEN = {
         lambda: checks.close(X.long(), X),
         "The output holds whole numbers (torch.int64); floating-point numbers were expected.",
     ),
-    "close_bool": (
-        lambda: checks.close(True, 1.0, "the loss"),
-        "The loss is True; a number was expected.",
-        "The loss is a truth value; a number was expected.",
-    ),
+    "close_bool": (lambda: checks.close(True, 1.0, "the loss"),
+                   "The loss is True; a number was expected.",
+                   "The loss is a truth value; a number was expected."),
     "close_items": (
         lambda: checks.close((X, X + 1), (X, X), "attention(q, k, v)"),
         (
@@ -235,44 +221,32 @@ GOLDEN = {
             "back, 0 was expected». Every number is too large by 1."
         ),
     ),
-    "equal_int": (
-        lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
-        "The total of count_bert(config) is 109519104; 109482240 was expected.",
-        "The total of count_bert(config) is too large.",
-    ),
-    "equal_id": (
-        lambda: checks.equal(7, 4, "nearest_word(9)", is_id=True),
-        "nearest_word(9) returned 7; 4 was expected.",
-        "The result of nearest_word(…) is not the expected number.",
-    ),
+    "equal_int": (lambda: checks.equal(109519104, 109482240, "the total of count_bert(config)"),
+                  "The total of count_bert(config) is 109519104; 109482240 was expected.",
+                  "The total of count_bert(config) is too large."),
+    "equal_id": (lambda: checks.equal(7, 4, "nearest_word(9)", is_id=True),
+                 "nearest_word(9) returned 7; 4 was expected.",
+                 "The result of nearest_word(…) is not the expected number."),
     "unpack_length": (
         lambda: checks.unpack([1, 2, 3], ("output", "weights"), "attention(q, k, v)"),
         "The result of attention(q, k, v) has 3 items; 2 (output, weights) were expected.",
     ),
-    "equal_text": (
-        lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
-        "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
-        "The result of decode(…) is not the expected text.",
-    ),
-    "equal_word": (
-        lambda: checks.equal([1], [2], "labels with p = 1"),
-        "Item 0 of labels with p = 1 is 1; 2 was expected.",
-        "Item 0 of labels with p = … is not the expected number.",
-    ),
+    "equal_text": (lambda: checks.equal("abd", "abc", "decode([0, 1, 2])"),
+                   "decode([0, 1, 2]) returned 'abd'; 'abc' was expected.",
+                   "The result of decode(…) is not the expected text."),
+    "equal_word": (lambda: checks.equal([1], [2], "labels with p = 1"),
+                   "Item 0 of labels with p = 1 is 1; 2 was expected.",
+                   "Item 0 of labels with p = … is not the expected number."),
     "equal_item": (
         lambda: checks.equal([(0, 1), (1, 2)], [(0, 1), (1, 0)], "skip_gram_pairs([5, 7], 1)"),
         "Item 1 of item 1 of skip_gram_pairs([5, 7], 1) is 2; 0 was expected.",
         "Item 1 of item 1 of skip_gram_pairs(…) is not the expected number.",
     ),
-    "equal_list_for_tuple": (
-        lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
-        "Item 0 of the pairs is a list« of 2»; a tuple was expected.",
-    ),
-    "equal_length": (
-        lambda: checks.equal([1, 2], [1, 2, 3], "the ids"),
-        "The ids have 2 items; 3 were expected.",
-        "The ids have 2 items, which is too few.",
-    ),
+    "equal_list_for_tuple": (lambda: checks.equal([[0, 1]], [(0, 1)], "the pairs"),
+                             "Item 0 of the pairs is a list« of 2»; a tuple was expected."),
+    "equal_length": (lambda: checks.equal([1, 2], [1, 2, 3], "the ids"),
+                     "The ids have 2 items; 3 were expected.",
+                     "The ids have 2 items, which is too few."),
     "equal_keys": (
         lambda: checks.equal({"total": 1, 7: 2}, {"total": 1, "pooler": 2, 9: 1}, "the counts"),
         "The counts lack the keys pooler and 9 and have the unexpected key 7.",
@@ -286,49 +260,33 @@ GOLDEN = {
         lambda: checks.equal(torch.tensor([1, 2, 9]), torch.tensor([1, 2, 3]), "the ids"),
         "The ids differ first at index 2«: 9 came back, 3 was expected». 1 of 3 numbers differs.",
     ),
-    "equal_huge": (
-        lambda: checks.equal(10**5000, 1, "the total"),
-        "The total is a whole number of about 5000 digits; 1 was expected.",
-        "The total is too large.",
-    ),
-    "shape": (
-        lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),
-        "The output has shape (2, 3, 4); (2, 4, 3) (batch, position, feature) was expected.",
-    ),
-    "shape_call": (
-        lambda: checks.shape(X, (2, 4, 3), "split_heads(x, 4)"),
-        "The result of split_heads(x, 4) has shape (2, 3, 4); (2, 4, 3) was expected.",
-        "The result of split_heads(…) has shape (2, 3, 4); (2, 4, 3) was expected.",
-    ),
-    "shape_type": (
-        lambda: checks.shape([1, 2], (2,), "the ids"),
-        "The ids are a list« of 2», which has no shape; (2,) was expected.",
-    ),
-    "dtype": (
-        lambda: checks.dtype(X, torch.float32, "the table"),
-        "The table has the number type torch.float64; torch.float32 was expected.",
-    ),
+    "equal_huge": (lambda: checks.equal(10**5000, 1, "the total"),
+                   "The total is a whole number of about 5000 digits; 1 was expected.",
+                   "The total is too large."),
+    "shape": (lambda: checks.shape(X, (2, 4, 3), axes=("batch", "position", "feature")),
+              "The output has shape (2, 3, 4); (2, 4, 3) (batch, position, feature) was expected."),
+    "shape_call": (lambda: checks.shape(X, (2, 4, 3), "split_heads(x, 4)"),
+                   "The result of split_heads(x, 4) has shape (2, 3, 4); (2, 4, 3) was expected.",
+                   "The result of split_heads(…) has shape (2, 3, 4); (2, 4, 3) was expected."),
+    "shape_type": (lambda: checks.shape([1, 2], (2,), "the ids"),
+                   "The ids are a list« of 2», which has no shape; (2,) was expected."),
+    "dtype": (lambda: checks.dtype(X, torch.float32, "the table"),
+              "The table has the number type torch.float64; torch.float32 was expected."),
     "finite": (
         lambda: checks.finite(1 / X, "the weights"),
         "The weights are infinite at batch 0, position 0, feature 0: 1 of 24 numbers is infinite.",
     ),
-    "tensor": (
-        lambda: checks.tensor((i for i in range(3)), "the answer"),
-        "The answer is a generator; a tensor was expected.",
-    ),
+    "tensor": (lambda: checks.tensor((i for i in range(3)), "the answer"),
+               "The answer is a generator; a tensor was expected."),
     "unpack": (
         lambda: checks.unpack(X, ("output", "weights"), "attention(q, k, v)"),
         "attention(q, k, v) returned a tensor of shape (2, 3, 4); a tuple of 2 (output, weights) was expected.",
     ),
-    "between": (
-        lambda: checks.between(0.12, 0.14, 0.16, "the share of masked words"),
-        "The share of masked words is 0.12; 0.14 to 0.16 was expected.",
-        "The share of masked words is 0.12, which is too small.",
-    ),
-    "between_type": (
-        lambda: checks.between(None, 0.14, 0.16, "the share of masked words"),
-        "The share of masked words is None; a number was expected.",
-    ),
+    "between": (lambda: checks.between(0.12, 0.14, 0.16, "the share of masked words"),
+                "The share of masked words is 0.12; 0.14 to 0.16 was expected.",
+                "The share of masked words is 0.12, which is too small."),
+    "between_type": (lambda: checks.between(None, 0.14, 0.16, "the share of masked words"),
+                     "The share of masked words is None; a number was expected."),
     "rows_sum_to_one": (
         lambda: checks.rows_sum_to_one(torch.full((2, 3, 5), 0.25)),
         "In the weights, the row at batch 0, position 0 sums to 1.25; each row should sum to 1.",
@@ -338,11 +296,9 @@ GOLDEN = {
         lambda: checks.rows_sum_to_one(torch.tensor([[0.5, 0.5], [-0.5, 1.5]])),
         "The weights are negative at row 1, column 0.",
     ),
-    "true": (
-        lambda: checks.true(False, "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'."),
-        "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'.",
-        "Row … of norm2 should be … for T = …, not ….",
-    ),
+    "true": (lambda: checks.true(False, "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'."),
+             "Row 0 of norm2 should be [0, 1] for T = 9, not 'ab'.",
+             "Row … of norm2 should be … for T = …, not …."),
     "true_domain": (
         lambda: checks.true(
             False, "ids are whole numbers from 0 to V - 1, n is one from 2 on, not from 3 to 9."
@@ -355,10 +311,8 @@ GOLDEN = {
         "Head 1 says 0.3.",
         "Head 1 says something else.",
     ),
-    "true_tensor": (
-        lambda: checks.true(torch.ones(2) == 1, "Both should be one."),
-        "Both should be one.",
-    ),
+    "true_tensor": (lambda: checks.true(torch.ones(2) == 1, "Both should be one."),
+                    "Both should be one."),
     "raises_returned": (
         lambda: checks.raises(ValueError, half, 9, naming=("block_size", 9)),
         "half(9) returned 4, but a ValueError that names block_size and 9 was expected.",
@@ -431,10 +385,8 @@ GOLDEN = {
             "0, feature 0«: 0 alone, -6 in the batch». 12 of 12 numbers differ, by at most 6."
         ),
     ),
-    "batch_invariant_shape": (
-        lambda: checks.batch_invariant(lambda x: x[0], X),
-        "The output has shape (3, 4); (2, …) was expected (batch, …).",
-    ),
+    "batch_invariant_shape": (lambda: checks.batch_invariant(lambda x: x[0], X),
+                              "The output has shape (3, 4); (2, …) was expected (batch, …)."),
     "prefix_invariant": (
         lambda: checks.prefix_invariant(blend, X),
         (
@@ -463,10 +415,8 @@ GOLDEN = {
         lambda: checks.causal_by_gradient(lambda x: remember(x).detach(), NONZERO),
         "The output is cut off from the input: no gradient can flow back through it.",
     ),
-    "causal_shape": (
-        lambda: checks.causal_by_gradient(lambda x: x.mean(1), NONZERO),
-        "The output has shape (2, 4); (2, 3, …) was expected (batch, position, …).",
-    ),
+    "causal_shape": (lambda: checks.causal_by_gradient(lambda x: x.mean(1), NONZERO),
+                     "The output has shape (2, 4); (2, 3, …) was expected (batch, position, …)."),
     "padding_length": (
         lambda: checks.padding_invariant(lambda x, padding: x + x.shape[1], X, [3, 2]),
         (
@@ -499,35 +449,25 @@ GOLDEN = {
         "Head(2, 3) has the unexpected parameter bias.",
         "Head(…) has the unexpected parameter bias.",
     ),
-    "parameters_shape": (
-        lambda: checks.parameters(Table(True), {"weight": (3, 2)}),
-        "The module has a parameter weight of shape (2, 3); (3, 2) was expected.",
-    ),
-    "parameter_count": (
-        lambda: checks.parameter_count(Table(True), 9),
-        "The module has 6 parameters; 9 were expected (3 too few).",
-        "The module has 6 parameters, which is too few.",
-    ),
-    "no_parameters": (
-        lambda: checks.no_parameters(Table(True)),
-        "The module should have no trainable parameters, but has weight.",
-    ),
+    "parameters_shape": (lambda: checks.parameters(Table(True), {"weight": (3, 2)}),
+                         "The module has a parameter weight of shape (2, 3); (3, 2) was expected."),
+    "parameter_count": (lambda: checks.parameter_count(Table(True), 9),
+                        "The module has 6 parameters; 9 were expected (3 too few).",
+                        "The module has 6 parameters, which is too few."),
+    "no_parameters": (lambda: checks.no_parameters(Table(True)),
+                      "The module should have no trainable parameters, but has weight."),
     "buffers_follow": (
         lambda: checks.buffers_follow(Table(False)),
         "The module has no buffer: a constant tensor follows `.to(...)` only if it is registered as a buffer.",
     ),
-    "buffers_follow_names": (
-        lambda: checks.buffers_follow(Table(True), ("mask",)),
-        "The module has no buffer called mask.",
-    ),
+    "buffers_follow_names": (lambda: checks.buffers_follow(Table(True), ("mask",)),
+                             "The module has no buffer called mask."),
     "buffers_follow_holding": (
         lambda: checks.buffers_follow(Table(True), holding=torch.ones(4)),
         "The module has no buffer that holds the expected table; its buffers are pe.",
     ),
-    "copy_parameters": (
-        lambda: checks.copy_parameters(nn.Linear(2, 3), Table(True)),
-        "The module lacks the parameter bias.",
-    ),
+    "copy_parameters": (lambda: checks.copy_parameters(nn.Linear(2, 3), Table(True)),
+                        "The module lacks the parameter bias."),
     "heads_local_leak": (
         lambda: heads_local([0, 1, 0, 1]),
         "A change of head 0 alone changes column 2 of the output; it may change only its own columns 0 to 1.",
@@ -558,11 +498,9 @@ GOLDEN = {
             "batch 0, position 0, feature 0«: -4 came back»."
         ),
     ),
-    "convex_hull_shape": (
-        lambda: checks.convex_hull(lambda v: v.mean(-2), X),
-        "The output has shape (2, 4); (2, …, 4) was expected.",
-    ),
-}
+    "convex_hull_shape": (lambda: checks.convex_hull(lambda v: v.mean(-2), X),
+                          "The output has shape (2, 4); (2, …, 4) was expected."),
+}  # fmt: skip
 
 # Random numbers in the sentence: every number is blanked before it is compared
 ROUGH = {

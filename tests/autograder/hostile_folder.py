@@ -96,18 +96,14 @@ def make_hostile(class_folder: Path, assignment: str, module: str) -> list[str]:
     place("tree", down=lambda path: deep(path))
     place("stamp_pipe", MODULE=right, timestamp_txt=os.mkfifo, collected_json=os.mkfifo)
     place(
-        "stamp_zero",
-        MODULE=right,
-        timestamp_txt=link_to("/dev/zero"),
+        "stamp_zero", MODULE=right, timestamp_txt=link_to("/dev/zero"),
         collected_json=link_to("/dev/zero"),
-    )
+    )  # fmt: skip
     place("stamp_forged", MODULE=right, timestamp_txt=text(STAMP), collected_json=text(FORGED))
     place(
-        "stamp_garbage",
-        MODULE=right,
-        timestamp_txt=text("not a time"),
+        "stamp_garbage", MODULE=right, timestamp_txt=text("not a time"),
         collected_json=text("{" * 10_000),
-    )
+    )  # fmt: skip
     place("stamp_zone", MODULE=right, timestamp_txt=text("2020-01-01 12:00:00 America"))
     place("stamp_year", MODULE=right, timestamp_txt=text("0001-01-01 00:00:00 +1400"))
     place("beside", MODULE=right, data=link_to("/dev/zero"), notes=os.mkfifo, key=link_to(secret))

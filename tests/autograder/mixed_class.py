@@ -61,13 +61,11 @@ TEXTS = {
     "broken": "def add(a, b) return a + b\n",
     "endless": adding("while isinstance(a, int): pass"),
     "crashing": adding("import os; os.abort()"),
-    "huge": adding(
-        "import torch; return torch.ones(2, 1 << 20)"
-    ),  # a second would not do for more on a busy machine
+    "huge": adding("import torch; return torch.ones(2, 1 << 20)"),
     "far": adding("return 10 ** 15 if isinstance(a, int) and (a, b) == (20, 5) else a + b"),
     "colliding": adding(COLLIDING),
     "wordy": adding("raise ValueError('[' + '1' * 60_000 + '\"' * 4_000)"),
-}
+}  # fmt: skip
 SAMPLE = (
     "right",
     "subtracts",

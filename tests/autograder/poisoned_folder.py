@@ -7,50 +7,21 @@ import sys
 from pathlib import Path
 
 PACKAGES = (
-    "numpy",
-    "torch",
-    "pytest",
-    "_pytest",
-    "pluggy",
-    "yaml",
-    "jinja2",
-    "markupsafe",
-    "pydantic",
-    "typer",
-    "rich",
-)
+    "numpy", "torch", "pytest", "_pytest", "pluggy", "yaml", "jinja2", "markupsafe", "pydantic",
+    "typer", "rich",
+)  # fmt: skip
 PACKAGES += (
-    "click",
-    "filelock",
-    "nbformat",
-    "jupytext",
-    "IPython",
-    "matplotlib",
-    "PIL",
-    "distributed",
+    "click", "filelock", "nbformat", "jupytext", "IPython", "matplotlib", "PIL", "distributed",
     "dask",
-)
+)  # fmt: skip
 PACKAGES += (
-    "nbgrader",
-    "nbconvert",
-    "traitlets",
-    "sqlalchemy",
-    "alembic",
-    "rapidfuzz",
-    "pygments",
+    "nbgrader", "nbconvert", "traitlets", "sqlalchemy", "alembic", "rapidfuzz", "pygments",
     "psycopg",
-)
+)  # fmt: skip
 PACKAGES += (
-    "sympy",
-    "networkx",
-    "setuptools",
-    "pip",
-    "sitecustomize",
-    "usercustomize",
-    "conftest",
-    "autograder",
-    "watchfiles",
-)
+    "sympy", "networkx", "setuptools", "pip", "sitecustomize", "usercustomize", "conftest",
+    "autograder", "watchfiles",
+)  # fmt: skip
 NAMES = sorted({*sys.stdlib_module_names, *PACKAGES})
 SETTINGS = {
     "matplotlibrc": "figure.facecolor: red\ntext.usetex: True\n",

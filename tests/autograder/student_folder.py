@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import shutil
 from pathlib import Path
-
-import nbformat
-from nbformat import NotebookNode
 
 from autograder.course.config import load_course
 from tests.autograder.at_hand import build_at_hand
@@ -19,20 +15,24 @@ GOLDENS = Path(__file__).parent / "goldens"
 PICTURES = '''\
 from matplotlib.figure import Figure
 
+from autograder.checks import pictured
+
 
 def a_row_of_sums(student):
     """The sums climb like a staircase."""
     figure = Figure(figsize=(2, 2))
-    figure.subplots().plot([student.add(n, 1) for n in range(3)])
-    return figure
+    sums = [student.add(n, 1) for n in range(3)]
+    figure.subplots().plot(sums)
+    return figure, f"The sums are {pictured.listed(sums)}."
 
 
 def pushes(student):
     """The total only grows."""
     figure = Figure(figsize=(2, 2))
     total = student.Total()
-    figure.subplots().plot([total.push(n) for n in range(3)])
-    return figure
+    totals = [total.push(n) for n in range(3)]
+    figure.subplots().plot(totals)
+    return figure, f"The totals are {pictured.listed(totals)}."
 
 
 PICTURES = {"add": [a_row_of_sums], "total": [pushes]}
@@ -67,8 +67,3 @@ def same_as_golden(name: str, screen: str) -> None:
     if os.environ.get("AUTOGRADER_GOLDENS") == "write":
         golden.write_text(screen, "utf-8")
     assert screen == golden.read_text("utf-8"), f"{name} looks different; see {golden}"
-
-
-def in_format_3(notebook: NotebookNode) -> str:
-    """Return a notebook's text as editors wrote it before 2015."""
-    return str(nbformat.v3.writes_json(nbformat.convert(copy.deepcopy(notebook), 3)))

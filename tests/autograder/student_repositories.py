@@ -18,11 +18,9 @@ NEEDS_GIT = pytest.mark.skipif(
 FILE, LINK, SUBMODULE = "100644", "120000", "160000"
 LONG_AGO = 1_000_000_000
 ENVIRONMENT = {
-    "PATH": os.environ["PATH"],
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
+    "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_TEMPLATE_DIR": "",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

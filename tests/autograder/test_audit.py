@@ -54,6 +54,19 @@ def test_audit_of_a_fair_course_finds_no_problem(course):
 
 
 @pytest.mark.slow
+def test_picture_without_a_sentence_is_refused(course):
+    text = "from matplotlib.figure import Figure\n\n\ndef bars(student):\n    return Figure()\n"
+    (course / SUITE / "pictures.py").write_text(f'{text}\n\nPICTURES = {{"add": [bars]}}\n')
+    build(load_course(course))
+    code, record = audit(course, "--only", "solution")
+    assert code == 1
+    assert record["problems"] == [
+        f"{SUITE}/pictures.py, bars: `bars` in pictures.py returns no sentence about its picture: "
+        "`return figure, sentence`."
+    ]
+
+
+@pytest.mark.slow
 def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course):
     file = course / SUITE / "failing_tests.json"
     assert audit(course, "--only", "mistake")[0] == 0 and not file.exists()
@@ -69,16 +82,12 @@ def test_recorded_failing_tests_are_those_that_each_mistake_does_not_pass(course
     ("record", "reason"),
     [
         ({"subtracts": []}, "the mistake `forgets_what_came_before` is not in it"),
-        (
-            {"subtracts": [], "forgets_what_came_before": [], "adds": []},
-            "there is no mistake `adds` any more",
-        ),
-        (
-            {"subtracts": ["test_gone"], "forgets_what_came_before": ["test_pushes_add_up"]},
-            "there is no test `test_gone` any more",
-        ),
+        ({"subtracts": [], "forgets_what_came_before": [], "adds": []},
+         "there is no mistake `adds` any more"),
+        ({"subtracts": ["test_gone"], "forgets_what_came_before": ["test_pushes_add_up"]},
+         "there is no test `test_gone` any more"),
     ],
-)
+)  # fmt: skip
 def test_stale_record_of_failing_tests_is_reported_by_the_check(course, record, reason):
     (course / SUITE / "failing_tests.json").write_text(json.dumps(record), "utf-8")
     assert check(load_course(course)) == [
@@ -123,9 +132,72 @@ def test_a_suite_that_pays_for_trivial_answers(course):
     )
     code, found = audit(course, "--only", "trivial")
     assert code == 1 and found["trivial"] == "60%"
-    assert found["problems"][0] == (
-        "trivial ones: 4 of 10 points, at most 25% are allowed: test_any_two_numbers 3, test_two_and_three_are_five 1."
+    first = found["problems"][0]
+    assert first.startswith("trivial ones, trivial zeros, ")
+    earned = "4 of 10 points, at most 25% are allowed: test_any_two_numbers 3, test_two_and_three_are_five 1."
+    assert f": {earned} It raises the solution's exceptions;" in first
+
+
+REFUSALS = """\
+
+
+@pytest.mark.part("add")
+@pytest.mark.points(3)
+def test_text_is_refused(student):
+    \"\"\"A text is refused.\"\"\"
+    checks.raises(TypeError, student.add, 1, "2")
+"""
+
+
+def test_refusals_can_be_the_lesson(course):
+    """A share allows more to what refuses, and nothing to what does not."""
+    edit_tests(course, "hidden", "@pytest.mark.points(3)\n@pytest.mark.needs", "@pytest.mark.needs")
+    hidden = course / SUITE / "test_hidden.py"
+    hidden.write_text(hidden.read_text("utf-8") + REFUSALS, "utf-8")
+    edit_tests(course, "hidden", "def test_any_two_numbers", "def helper_of_two_numbers")
+    code, found = audit(course, "--only", "trivial")
+    assert (code, found["trivial"]) == (1, "50%")
+    assert "course.yml can have a `share_for_refusals`" in found["problems"][0]
+    edit(
+        course, "course.yml", "    minutes: 10\n", "    minutes: 10\n    share_for_refusals: 0.5\n"
     )
+    code, found = audit(course, "--only", "trivial")
+    assert (code, found["problems"]) == (0, [])
+    earned = found["trivial_answers"]
+    assert (earned["first argument"], earned["first argument, without refusals"]) == (5, 2)
+
+
+def test_one_cause_is_one_line(course):
+    edit_tests(course, "hidden", "reference.add(a, b), f", "a * b, f")
+    code, found = audit(course, "--only", "trivial")
+    (problem,) = found["problems"]
+    assert code == 1 and "The solution itself does not pass" in problem
+    assert problem.startswith("trivial ones, trivial zeros, trivial noise, ")
+
+
+DRAWN = """\
+    from hypothesis import Phase, given, seed as drawn_from, settings, strategies
+
+    @drawn_from(seed)
+    @settings(database=None, deadline=None, phases=[Phase.generate])
+    @given(strategies.integers(-99, 99), strategies.integers(100, 199))
+    def compare(a, b):
+        checks.equal(student.add(a, b), reference.add(a, b), f"add({a}, {b})")
+
+    compare()
+"""
+
+
+@pytest.mark.slow
+def test_mistakes_are_named_where_hypothesis_draws_from_the_seed(course):
+    body = """\
+    a, b = random.randint(-99, 99), random.randint(100, 199)
+    checks.equal(student.add(a, b), reference.add(a, b), f"add({a}, {b})")
+"""
+    edit_tests(course, "hidden", body, DRAWN)
+    code, found = audit(course, "--no-mutants")
+    assert (code, found["problems"]) == (0, [])
+    assert found["mistakes_named"] == "2/2"
 
 
 @pytest.mark.slow

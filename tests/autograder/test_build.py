@@ -336,52 +336,31 @@ AUTHORS_MISTAKES = {
     "todo_alone": (START, f"        # TODO: keep\n{START}", "34: this TODO has no gap below it"),
     "near_miss": (BEGIN, BEGIN.replace("ION", "ON"), "18: `### BEGIN SOLUTON` looks like a marker"),
     "two_hashes": (f"\n{END}", "\n    ## end solution\n", "21: `## end solution` looks like a"),
-    "behind_code": (
-        f"\n{END}",
-        f"  {END[4:]}",
-        "20: `### END SOLUTION` must stand alone in its line.",
-    ),
+    "behind_code": (f"\n{END}", f"  {END[4:]}",
+                    "20: `### END SOLUTION` must stand alone in its line."),
     "empty": (f"    together = a + b\n{RETURN}", "", "18: this gap is empty"),
     "outside": ("STEP = 1\n", OUTSIDE, "9: this gap must be inside a function."),
-    "two_functions": (
-        f"\n{END}",
-        f"\n\n\ndef more():\n    return 3\n{END}",
-        "18: this gap goes on",
-    ),
+    "two_functions": (f"\n{END}", f"\n\n\ndef more():\n    return 3\n{END}",
+                      "18: this gap goes on"),
     "indent": (RETURN + END, RETURN + END[4:], "21: `### END SOLUTION` must be indented like its"),
     "half_statement": (*SPLIT, "21: without its gaps the document is not Python (unmatched ')')"),
     "unknown_part": (PART, '# %% part="ad"', "01_adding has no part `ad`; did you mean `add`?"),
     "missing_part": (PART, "", 'the part `add` of course.yml has no cell `# %% part="add"`.'),
     "part_twice": (TOTAL, PART, "47: the part `add` has its cell already, in line 24."),
-    "full_part": (
-        PART,
-        f"{PART}\nx = 1",
-        '24: the cell `part="add"` must be empty; the build fills',
-    ),
+    "full_part": (PART, f"{PART}\nx = 1",
+                  '24: the cell `part="add"` must be empty; the build fills'),
     "misspelt": ("part=", "prat=", "24: `prat` is not an option of a cell; did you mean `part`?"),
     "no_quotes": (PART, "# %% part=add", "24: the cell's option `part=add` cannot be read"),
-    "both": (
-        PART,
-        f'{PART} picture="add"',
-        "24: a cell is for a part, a picture or an answer, not",
-    ),
-    "no_first_cell": (
-        "# %% [markdown]\n# # Add",
-        "x\n# %%\n# # Add",
-        "1: the document must begin with",
-    ),
+    "both": (PART, f'{PART} picture="add"',
+             "24: a cell is for a part, a picture or an answer, not"),
+    "no_first_cell": ("# %% [markdown]\n# # Add", "x\n# %%\n# # Add",
+                      "1: the document must begin with"),
     "not_python": (RETURN, "    return a +\n", "20: this is not Python: invalid syntax."),
-    "split_class": (
-        "    def push",
-        "# %%\n    def push",
-        "37: this cell cannot run by itself in a",
-    ),
-    "name_twice": (
-        TOTAL,
-        SECOND_ADD + TOTAL,
-        "50: `add` has a gap in another cell already (line 14).",
-    ),
-}
+    "split_class": ("    def push", "# %%\n    def push",
+                    "37: this cell cannot run by itself in a"),
+    "name_twice": (TOTAL, SECOND_ADD + TOTAL,
+                   "50: `add` has a gap in another cell already (line 14)."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", AUTHORS_MISTAKES)

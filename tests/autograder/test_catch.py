@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import autograder.notebook as notebook
 from autograder.authoring import catch
+from autograder.bridge.outside.local import load
 from autograder.cli import app
 from autograder.course.config import CATCH_FILE, Course, CourseError, load_course
 from autograder.course.mistakes import load_mistakes
@@ -32,7 +33,7 @@ from autograder.selfcheck.catch.told import about_attempt
 from autograder.selfcheck.check import suite_of
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.locked_hints import LockedHints
-from autograder.selfcheck.workspace import find_work, run_text
+from autograder.selfcheck.workspace import find_work
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -71,7 +72,7 @@ def said(*words: str) -> tuple[int, str]:
 
 
 def loaded(text: str = SOLUTION) -> ModuleType:
-    return run_text(text, "encoder_block.py").module
+    return load(text, "encoder_block.py").module
 
 
 def programs_for(folder: Path, module: ModuleType, part: str) -> tuple[WrongProgram, ...]:

@@ -37,14 +37,9 @@ def test_notebook_shows_the_question_once_above_the_tests() -> None:
     for text in (repr(Message("Part", RESULTS)), Message("Part", RESULTS)._repr_html_()):
         assert text.count(QUESTION) == text.count("is subtracted") == 1
         assert in_order(
-            text,
-            "is subtracted",
-            QUESTION,
-            "Title of first. (−0.5)",
-            "One.",
-            "Title of second.",
+            text, "is subtracted", QUESTION, "Title of first. (−0.5)", "One.", "Title of second.",
             "Two.",
-        )
+        )  # fmt: skip
         assert in_order(text, "Two.", "Title of right.", "Title of other. (−0.5)", "Other.")
 
 
@@ -55,6 +50,17 @@ def test_notebook_shows_one_cause_of_several_tests_above_them() -> None:
     for text in (repr(Message("Part", SAME)), Message("Part", SAME)._repr_html_()):
         assert text.count("is not there") == 1
         assert in_order(text, "is not there", "Title of one.", "Title of two.", "Title of three.")
+
+
+TO_TRY = "Try: `add('<b>', 3)`"
+
+
+def test_notebook_ends_a_failure_with_the_call_to_try() -> None:
+    tried = [replace(one, to_try=TO_TRY) for one in (*RESULTS, *SAME) if one.fails]
+    for results in (tuple(tried[:3]), tuple(tried[3:])):
+        text, page = repr(Message("Part", results)), Message("Part", results)._repr_html_()
+        assert text.count(TO_TRY) == page.count("Try: <code>add(&#x27;&lt;b&gt;&#x27;, 3)</code>")
+        assert text.count(TO_TRY) == len({one.message for one in results})
 
 
 def test_sums_for_machines_are_rounded() -> None:
@@ -90,10 +96,6 @@ def test_terminal_shows_the_question_once_and_names_the_mistake_in_later_parts()
     assert text.count(QUESTION) == 1
     assert text.count("This looks familiar: `a` is subtracted.") == 2, "once in each part"
     assert in_order(
-        text,
-        QUESTION,
-        "Title of first. (−0.5)",
-        "Title of second. (−0.5)",
-        "Title of right.",
+        text, QUESTION, "Title of first. (−0.5)", "Title of second. (−0.5)", "Title of right.",
         "Total",
-    )
+    )  # fmt: skip

@@ -112,23 +112,16 @@ def test_differences_of_roundings_are_not_one_shift() -> None:
     ("wrong", "right"),
     [
         pytest.param(1.0002 * R, R, id="a factor that reads as 1"),
-        pytest.param(
-            1 - ODD_COLUMNS, ODD_COLUMNS, id="reversed, one place too late, and one too early"
-        ),
-        pytest.param(
-            torch.stack([1 - ODD_COLUMNS, 1 - ODD_COLUMNS]),
-            torch.stack([ODD_COLUMNS, ODD_COLUMNS]),
-            id="the same in every row",
-        ),
-        pytest.param(
-            R[[0, 0]] + 5e-5 * torch.tensor([[1, 2, 3, 0], [0, 3, 1, 2]]),
-            R[[0, 0]],
-            id="two equal rows",
-        ),
+        pytest.param(1 - ODD_COLUMNS, ODD_COLUMNS,
+                     id="reversed, one place too late, and one too early"),
+        pytest.param(torch.stack([1 - ODD_COLUMNS, 1 - ODD_COLUMNS]),
+                     torch.stack([ODD_COLUMNS, ODD_COLUMNS]), id="the same in every row"),
+        pytest.param(R[[0, 0]] + 5e-5 * torch.tensor([[1, 2, 3, 0], [0, 3, 1, 2]]), R[[0, 0]],
+                     id="two equal rows"),
         pytest.param(R.roll(1, 0) + 1e-4, R, id="late, and not quite"),
         pytest.param(2 * R + 1e-4, R, id="twice, and not quite"),
     ],
-)
+)  # fmt: skip
 def test_what_wrong_numbers_have_in_common_is_not_told_if_it_does_not_help(
     wrong: Tensor, right: Tensor
 ) -> None:

@@ -38,7 +38,7 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
     "autograder export grades --to git": FORGE,
     "git ": FORGE,
     "cd ": FORGE,
-    "cp ": FORGE,
+    "cp ../repositories.csv": FORGE,
     "sh scripts/grade-class": FORGE,
     "autograder collect": SITE,
     "autograder export grades --to canvas": SITE,
@@ -49,10 +49,12 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
     'autograder grade "$CHECKOUT': SITE,
     "autograder export --to gradescope": "builds the kit's wheel; test_gradescope runs the archive",
     "autograder export grades --to classroom50": "takes the grades of one student; test_exports",
+    "autograder export grades --to satisfied": "needs `satisfied_at` in course.yml; test_satisfied",
     "autograder decide ada --assignment 03_masked_heads --part conversation": (
         "needs `conversation` in course.yml; test_decisions"
     ),
     "autograder decide --drop test_mask_of_three_words": "names a test as an example; test_decisions",
+    "autograder decide --request": "needs a student's text; test_objections",
     "autograder audit": LONG,
     "python tests/assignments/chance.py": LONG,
     "python -m benchmarks": LONG,
@@ -71,7 +73,6 @@ NOT_RUN = {  # by the beginning of a line; the longest that fits counts
     "dask": OPEN,
     "podman": "test_container runs it with a stand-in",
     "docker": "test_container runs it with a stand-in",
-    "mkdir": "test_container runs it",
     "pytest": OWN_TESTS,
     "ruff": OWN_TESTS,
     "mypy": OWN_TESTS,
@@ -155,10 +156,11 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
     )
-    shutil.move(notebook, folder / "ada.ipynb")
+    shutil.move(notebook, folder / "problem1.ipynb")
     (folder / "roster.csv").write_text(
         "student,name,section\nada,Ada Ask,A\nben,Ben Bit,A\ncy,Cy Cos,B\n", "utf-8"
     )
+    (folder / "decisions.yml").write_text("# none yet\n", "utf-8")
     assert execute("autograder grade submitted --seed 1234", folder)[0] == 0
     return folder
 
@@ -211,7 +213,9 @@ def test_commands_of_a_block_run(block: Block, made_up: Path, tmp_path: Path) ->
     else:
         shutil.copytree(made_up, folder)
     if "submitted/ada/masked_heads.ipynb" in " ".join(block.lines):
-        shutil.copy(folder / "ada.ipynb", folder / "submitted/ada/masked_heads.ipynb")
+        shutil.copy(folder / "problem1.ipynb", folder / "submitted/ada/masked_heads.ipynb")
+    if "cp -r terms/2026/submitted both" in block.lines:
+        shutil.copytree(folder / "submitted", folder / "terms/2026/submitted")
     here = folder / "assignments" if block.page == "students.md" else folder
     for line in block.lines:
         if not reason(block.page, line):

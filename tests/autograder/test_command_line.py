@@ -155,15 +155,6 @@ def test_help_names_values_and_says_nothing_of_types():
         assert "<" not in run(*words, "--help").stdout.replace("<student>", ""), words
 
 
-def test_shell_completion_is_offered():
-    done = subprocess.run(
-        [sys.executable, "-c", "from autograder.cli import main; main()"],
-        env={"_AUTOGRADER_COMPLETE": "complete_bash", "COMP_WORDS": "autograder re", "COMP_CWORD": "1", "PATH": "/bin"},
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    assert {"release", "report"} <= set(done.stdout.split()), done.stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM for other processes")
 def test_sigterm_ends_a_command_with_a_sentence():
     started = subprocess.Popen([sys.executable, "-c", WAITING], stdout=-1, stderr=-1, text=True)

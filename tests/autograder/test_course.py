@@ -123,13 +123,10 @@ def test_unreadable_course_yml_is_reported(
             "`autograder catch` works without points. For points that a person gives, write "
             "`conversation`.",
         ),
-        (
-            "title:",
-            "min_tier: host-network\ntitle:",
-            '`min_tier` of the course names a sandbox that is gone: write "landlock".',
-        ),
+        ("title:", "min_tier: host-network\ntitle:",
+         '`min_tier` of the course names a sandbox that is gone: write "landlock".'),
     ],
-)
+)  # fmt: skip
 def test_setting_of_before_says_what_to_do(
     tmp_path: Path, old: str, new: str, sentence: str
 ) -> None:

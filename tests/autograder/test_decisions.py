@@ -37,11 +37,8 @@ assignments:
 """
 SIGNED = "by: Grace Hopper, at: 2026-11-30 14:05"
 POINTS = {
-    "small": ("add", 1.0),
-    "any": ("add", 3.0),
-    "push": ("total", 2.0),
-    "sums": ("total", 4.0),
-}
+    "small": ("add", 1.0), "any": ("add", 3.0), "push": ("total", 2.0), "sums": ("total", 4.0),
+}  # fmt: skip
 
 
 def graded(student: str, failed: tuple[str, ...] = (), suite: str = "suite") -> Grade:
@@ -121,24 +118,17 @@ UNCHANGED = {"ada": (5.6, 10), "ben": (4, 10), "cy": (10, 10), "eve": (0, 10)}  
     ("entry", "changed"),
     [
         pytest.param("", {}, id="without decisions lateness alone counts"),
-        pytest.param(
-            "student: eve, give: 6, reason: R",
-            {"eve": (6, 10)},
-            id="points of a refused submission",
-        ),
-        pytest.param(
-            "student: ada, accept_late: true, reason: R", {"ada": (7, 10)}, id="accepted late"
-        ),
-        pytest.param(
-            "drop: any, counts: full, reason: R", {"ada": (8.0, 10)}, id="dropped test that counts"
-        ),
-        pytest.param(
-            "drop: any, counts: out, reason: R",
-            {"ada": (5.6, 7), "ben": (1, 7), "cy": (7, 7), "eve": (0, 7)},
-            id="dropped test that leaves the total",
-        ),
+        pytest.param("student: eve, give: 6, reason: R", {"eve": (6, 10)},
+                     id="points of a refused submission"),
+        pytest.param("student: ada, accept_late: true, reason: R", {"ada": (7, 10)},
+                     id="accepted late"),
+        pytest.param("drop: any, counts: full, reason: R", {"ada": (8.0, 10)},
+                     id="dropped test that counts"),
+        pytest.param("drop: any, counts: out, reason: R",
+                     {"ada": (5.6, 7), "ben": (1, 7), "cy": (7, 7), "eve": (0, 7)},
+                     id="dropped test that leaves the total"),
     ],
-)
+)  # fmt: skip
 def test_scores_after_a_decision_about_the_test_or_its_time(decided, entry, changed):
     """The test `any` has 3 points, and only ada failed it."""
     effective = decided(entry) if entry else decided()
@@ -189,18 +179,9 @@ def test_a_dropped_test_gives_nothing_to_code_that_is_not_written(
 
 def test_decide_says_whose_scores_a_dropped_test_changes(command, course, folder):
     told = command(
-        "decide",
-        "--grades",
-        str(folder),
-        "--drop",
-        "any",
-        "--counts",
-        "full",
-        "-r",
-        "Too strict.",
-        "-a",
-        NAME,
-    ).output
+        "decide", "--grades", str(folder), "--drop", "any", "--counts", "full", "-r", "Too strict.",
+        "-a", NAME,
+    ).output  # fmt: skip
     assert "ada, 01_adding: 7 of 10 points → 10 of 10 points" in told
     assert "Scores that do not change: 3." in told
     assert "cy" not in told
@@ -233,14 +214,11 @@ OLD = (
 @pytest.mark.parametrize(
     "kind",
     [
-        "drop: any, counts: full",
-        "drop: any, counts: out",
-        "student: ada, give: 1",
-        "student: ada, accept_late: true",
-        "student: ada, excuse: true",
+        "drop: any, counts: full", "drop: any, counts: out", "student: ada, give: 1",
+        "student: ada, accept_late: true", "student: ada, excuse: true",
         "student: nobody, excuse: true",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize(
     ("at", "is_old"), [("2025-12-01", True), ("2026-10-25", True), ("2026-11-01", False)]
 )
@@ -312,29 +290,21 @@ def test_decision_that_does_not_fit_is_in_every_output(decided, command, folder,
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        (
-            "drop: anyy, counts: full, reason: R",
-            "01_adding has no test `anyy`; did you mean `any`?",
-        ),
-        (
-            "student: bem, give: 1, reason: R",
-            "no student in these grades has the name bem; did you mean `ben`?",
-        ),
-        (
-            "student: ben, give: 1, part: totl, reason: R",
-            "01_adding has no part `totl`; did you mean `total`?",
-        ),
-        (
-            "assignment: 01_addng, student: ben, give: 1, reason: R",
-            "the course has no assignment `01_addng`; did you mean `01_adding`?",
-        ),
+        ("drop: anyy, counts: full, reason: R",
+         "01_adding has no test `anyy`; did you mean `any`?"),
+        ("student: bem, give: 1, reason: R",
+         "no student in these grades has the name bem; did you mean `ben`?"),
+        ("student: ben, give: 1, part: totl, reason: R",
+         "01_adding has no part `totl`; did you mean `total`?"),
+        ("assignment: 01_addng, student: ben, give: 1, reason: R",
+         "the course has no assignment `01_addng`; did you mean `01_adding`?"),
         (
             "student: ben, give: 1, score: 3, reason: R",
             "ben had 3 points in 01_adding when this was decided, and has 4 now. If the decision is still right, "
             "remove its line `score`.",
         ),
     ],
-)
+)  # fmt: skip
 def test_decision_that_does_not_fit_is_named(decided, entry, sentence):
     assert decided(entry).problems == [f"decisions.yml, line 1: {sentence}"]
 
@@ -344,32 +314,22 @@ def test_decision_that_does_not_fit_is_named(decided, entry, sentence):
     [
         ("student: ben, reason: R", "must have exactly one of `give`, `take`, `comment`"),
         ("student: ben, give: 1, take: 1, reason: R", "must have exactly one of"),
-        (
-            "student: ben, give: -1, reason: R",
-            "`give` of decision 1 must be greater than 0, not -1.",
-        ),
+        ("student: ben, give: -1, reason: R",
+         "`give` of decision 1 must be greater than 0, not -1."),
         ("student: ben, give: 1", "must have a `reason`, which the student reads."),
         ("give: 1, reason: R", "must name the `student`."),
-        (
-            "student: ben, drop: any, counts: out, reason: R",
-            "drops a test for everybody, so it has no `student`.",
-        ),
-        (
-            "drop: any, reason: R",
-            "needs `counts: full` or `counts: out` with `drop`, and only there.",
-        ),
+        ("student: ben, drop: any, counts: out, reason: R",
+         "drops a test for everybody, so it has no `student`."),
+        ("drop: any, reason: R",
+         "needs `counts: full` or `counts: out` with `drop`, and only there."),
         ("drop: any, counts: none, reason: R", "must be `full` or `out`"),
-        (
-            "student: ben, excuse: false, reason: R",
-            "`excuse` of decision 1 must be `true`, not false.",
-        ),
-        (
-            "student: ben, excuse: true, part: add, reason: R",
-            "can have a `part` only with `give` or `take`.",
-        ),
+        ("student: ben, excuse: false, reason: R",
+         "`excuse` of decision 1 must be `true`, not false."),
+        ("student: ben, excuse: true, part: add, reason: R",
+         "can have a `part` only with `give` or `take`."),
         ("student: ben, giv: 1, reason: R", "did you mean `give`?"),
     ],
-)
+)  # fmt: skip
 def test_invalid_decision_is_reported_with_its_line(decided, entry, sentence):
     with pytest.raises(CourseError) as error:
         decided(entry)
@@ -587,16 +547,14 @@ def test_decide_appends_to_the_file_and_keeps_comments(command, course, folder):
     ("words", "sentence"),
     [
         (("ben", "--give", "1"), "must have a `reason`"),
-        (
-            ("bem", "--give", "1", "--reason", "R"),
-            "no student in these grades has the name bem; did you mean `ben`?",
-        ),
+        (("bem", "--give", "1", "--reason", "R"),
+         "no student in these grades has the name bem; did you mean `ben`?"),
         (("cy", "--give", "1", "--reason", "R"), "cy can gain only 0 points in 01_adding, not 1."),
         (("ben", "--give", "1", "--excuse", "--reason", "R"), "must have exactly one of"),
         (("--drop", "gone", "--counts", "out", "--reason", "R"), "01_adding has no test `gone`."),
         (("ben", "--give", "nan", "--reason", "R"), "must be an ordinary number"),
     ],
-)
+)  # fmt: skip
 def test_decide_refuses_what_does_not_fit_and_writes_nothing(
     command, course, folder, words, sentence
 ):

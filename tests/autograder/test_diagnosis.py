@@ -71,12 +71,10 @@ EDITS = {
     "subtracts": ("a + b", "a - b"),
     "adds_one_more": ("a + b", "a + b + 1"),
     "forgets_what_came_before": ("self.value = self.value + number", "self.value = number"),
-    "forgets_later": (
-        "self.value = self.value + number",
-        "self.value = self.value + number if self.value < 20 else number",
-    ),
+    "forgets_later": ("self.value = self.value + number",
+                      "self.value = self.value + number if self.value < 20 else number"),
     None: ("a + b", "a + b + 2"),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,10 @@ def endless() -> None:
     ("checks", "said"),
     [
         ([right, wrong, right], "✓ Two and two are four.\n✗ One is two.\n    One is one.\n"),
-        (
-            [endless, right],
-            "✗ It ends.\n    Stopped after 0.3 seconds of work. Is there a loop that never ends?\n",
-        ),
+        ([endless, right],
+         "✗ It ends.\n    Stopped after 0.3 seconds of work. Is there a loop that never ends?\n"),
     ],
-)
+)  # fmt: skip
 def test_checks_run_up_to_the_first_that_fails(checks, said, capsys, monkeypatch) -> None:
     monkeypatch.setattr(exercise, "SECONDS", 0.3)
     exercise.run_checks(checks)

@@ -252,3 +252,10 @@ def test_control_characters_and_workflow_commands_are_made_harmless():
     assert "\x1b" not in text and "\r" not in text and "\u202e" not in text
     assert not any(line.lstrip().startswith("::") for line in text.splitlines())
     assert "fine" in text
+
+
+def test_a_hidden_check_tells_its_public_sentence_alone() -> None:
+    with pytest.raises(checks.CheckFailed) as failed:
+        checks.close(2.0, 1.0, "loss([4711])")
+    said = [explain(failed.value, full=full, file=None).message for full in (True, False)]
+    assert said == [str(failed.value), failed.value.public] and "4711" not in said[1]

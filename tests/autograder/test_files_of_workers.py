@@ -13,6 +13,7 @@ from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.inside.jail import SAFE_TIERS
 from autograder.walls.outside.doctor import TierReport
 from autograder.walls.outside.launcher import Sandbox
+from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import write_files
 
 NAME = "01_files"
@@ -173,7 +174,7 @@ def working(tiers: Mapping[str, TierReport]) -> list[str]:
     return [tier for tier, report in tiers.items() if report.works]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", thinned(FORMS, 4))
 def test_files_are_used_alike_in_every_sandbox(form, grade, tiers):
     compared = [
         tier for tier in working(tiers) if form not in REFUSED_WITH_WALLS or tier in SAFE_TIERS
@@ -232,7 +233,7 @@ TRIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRIES)
+@pytest.mark.parametrize("name", thinned(TRIES, 4))
 def test_what_is_tried_in_vain_is_told(name, grade, tiers):
     statements, flags = TRIES[name]
     for tier in working(tiers):
@@ -270,7 +271,7 @@ HARMLESS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@pytest.mark.parametrize("name", thinned(HARMLESS, 4))
 def test_what_right_answers_do_raises_no_flag(name, grade, tiers):
     for tier in working(tiers):
         answer = grade(text_of(HARMLESS[name]), tier)

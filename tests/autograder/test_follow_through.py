@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.bridge.inside.server import Server
+from autograder.bridge.inside.worker import Worker
 from autograder.bridge.outside.endless_calls import SHARE_LEFT
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
@@ -125,8 +125,8 @@ class Stack(nn.Module):
 
 @pytest.fixture
 def student() -> SimpleNamespace:
-    reference = load_text(MODEL, "model.py", "reference_of_stand_ins")
-    connection = LoopbackConnection(Server(ModuleType("student_of_stand_ins")))
+    reference = LocalStudent(load(MODEL, "model.py", "reference_of_stand_ins").module)
+    connection = LoopbackConnection(Worker(ModuleType("student_of_stand_ins")))
     stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)

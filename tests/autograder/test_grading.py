@@ -196,29 +196,17 @@ AFTER_ATTENTION = 8.0
 NO_ANSWER = "gave no answer within"
 RAISED = "Your code raised a"
 DISASTERS = {
-    "endless loop at import": (
-        "import math",
-        "while True: pass",
-        AFTER_ATTENTION,
-        "raised a NameError",
-    ),
+    "endless loop at import": ("import math", "while True: pass", AFTER_ATTENTION,
+                               "raised a NameError"),
     "exit at import": ("import math", "import sys; sys.exit(0)", 0, "the file stopped in line"),
     "crash at import": ("import math", "import os; os._exit(0)", 0, "ended the process"),
     "endless loop": (IN_THE_MASK, "while True: pass", AFTER_THE_MASK, NO_ANSWER),
-    "sleeping": (
-        IN_THE_MASK,
-        "import time; time.sleep(10**6)",
-        AFTER_THE_MASK,
-        f"{NO_ANSWER} 5 seconds on the clock",
-    ),
-    "output without end": (
-        IN_THE_MASK,
-        "while True: print('x' * 10**6)",
-        AFTER_THE_MASK,
-        NO_ANSWER,
-    ),
+    "sleeping": (IN_THE_MASK, "import time; time.sleep(10**6)", AFTER_THE_MASK,
+                 f"{NO_ANSWER} 5 seconds on the clock"),
+    "output without end": (IN_THE_MASK, "while True: print('x' * 10**6)", AFTER_THE_MASK,
+                           NO_ANSWER),
     "much output": (IN_THE_MASK, "print('x' * 10**7); " + IN_THE_MASK, FULL, ""),
-}
+}  # fmt: skip
 IN_ATTENTION_ONLY = {
     "os._exit": ("import os; os._exit(3)", "ended the process that ran it (exit code 3)"),
     "abort": ("import os; os.abort()", "ended the process that ran it (signal "),

@@ -133,33 +133,19 @@ def test_checks_take_arrays(check, sentence):
 @pytest.mark.parametrize(
     ("actual", "expected", "sentence", "public"),
     [
-        (
-            "a\nb\nC\nd",
-            "a\nb\nc\nd",
-            "The poem differs first in line 3: 'C\\n' came back, 'c\\n' was expected.",
-            "The poem differs first in line 3.",
-        ),
-        (
-            "a\n",
-            "a\nb\n",
-            "The poem ends before line 2; the line 'b\\n' was expected.",
-            "The poem ends before line 2.",
-        ),
-        (
-            "a\nb\n",
-            "a\n",
-            "The poem differs first in line 2: 'b\\n' came back, no such line was expected.",
-            "The poem differs first in line 2.",
-        ),
-        (
-            "a\nb",
-            "a\nb\n",
-            "The poem differs first in line 2: 'b' came back, 'b\\n' was expected.",
-            "The poem differs first in line 2.",
-        ),
+        ("a\nb\nC\nd", "a\nb\nc\nd",
+         "The poem differs first in line 3: 'C\\n' came back, 'c\\n' was expected.",
+         "The poem differs first in line 3."),
+        ("a\n", "a\nb\n", "The poem ends before line 2; the line 'b\\n' was expected.",
+         "The poem ends before line 2."),
+        ("a\nb\n", "a\n",
+         "The poem differs first in line 2: 'b\\n' came back, no such line was expected.",
+         "The poem differs first in line 2."),
+        ("a\nb", "a\nb\n", "The poem differs first in line 2: 'b' came back, 'b\\n' was expected.",
+         "The poem differs first in line 2."),
         ("ab", "b", "The poem is 'ab'; 'b' was expected.", "The poem is not the expected text."),
     ],
-)
+)  # fmt: skip
 def test_text_of_many_lines_shows_the_first_that_differs(actual, expected, sentence, public):
     with pytest.raises(checks.CheckFailed) as failed:
         checks.equal(actual, expected, "the poem")

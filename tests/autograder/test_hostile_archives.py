@@ -226,7 +226,7 @@ def test_random_bytes_raise_no_exception(tmp_path_factory, content: bytes) -> No
 NAMES = st.text(min_size=1, max_size=30).filter(lambda name: not name.startswith("\0"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=40)), max_size=6))
 def test_any_names_in_archives_raise_no_exception(
     tmp_path_factory, files: list[tuple[str, bytes]]

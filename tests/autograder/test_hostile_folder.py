@@ -6,17 +6,21 @@ Nothing that a student placed is opened other than through `source.gate`, which 
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
 from autograder.course.config import load_course
+from autograder.records import RefusedError
+from autograder.source import gate
 from autograder.submissions.find import find_submissions
-from tests.autograder.hostile_folder import SECRET, make_hostile
+from tests.autograder.hostile_folder import SECRET, huge, link_to, make_hostile, open_socket
 from tests.autograder.student_folder import RIGHT, SUBTRACTS
 from tests.autograder.tiny_course import write_files, write_tiny_course
 
@@ -42,6 +46,22 @@ def test_the_search_opens_nothing_that_is_hostile(tmp_path: Path) -> None:
         assert not refused & right
     finally:  # deeper than Python's own way goes
         subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+def linked(path: Path) -> None:
+    path.with_name("other").write_text(RIGHT)
+    os.link(path.with_name("other"), path)
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, open_socket, huge, linked, Path.mkdir, link_to("/dev/zero")]
+)
+def test_the_gate_opens_plain_files_alone(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    """Whoever asks it, and whatever was looked up before."""
+    make(tmp_path / "adding.py")
+    for path in (tmp_path / "adding.py", Path("/dev/zero")):
+        with pytest.raises(RefusedError):
+            gate.read_text(path)
 
 
 def test_collecting_writes_through_no_link(tmp_path: Path) -> None:
@@ -97,6 +117,7 @@ OTHERS_FILES = {
     "gradebook/suites.py": "written by a run",
     "nbgrader/inbound.py publish": "the exchange's folder of feedback, where students cannot write",
     "extras/sheets/questions.py example_files": "our templates of a new assignment",
+    "grading/reference.py load_reference": "the course's own solution",
     "runs/private_folder.py": "a folder of ours, opened as a lock",
     "runs/replies.py record": "the name of a parameter that makes a record",
     "source/text.py frame_texts": "reads from a cache that the worker filled",

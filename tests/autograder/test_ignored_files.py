@@ -16,7 +16,7 @@ OUTPUT = re.compile(r"(?:--output|-o|--times) ([\w./-]+\.(?:csv|html|zip|json|xm
 # names of files that the docs' commands read or write and that are no option's value
 OTHERS = ("satisfied.html", "gradebook.csv",
           "gradebook-filled.csv", "worksheet.csv", "worksheet-filled.csv", "roster.csv",
-          "repositories.csv", "canvas-download.zip", "moodle-feedback-03_masked_heads.zip")  # fmt: skip
+          "repositories.csv", "mail.txt", "canvas-download.zip", "moodle-feedback-03_masked_heads.zip")  # fmt: skip
 
 
 def written() -> list[str]:

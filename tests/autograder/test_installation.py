@@ -245,11 +245,9 @@ def set_up(clone: Path, **variables: str) -> tuple[int, list[str]]:
     """Run scripts/setup; returns its exit code and what Python was asked to do."""
     path = f"{clone.parent / 'programs'}:/usr/bin:/bin"
     done = subprocess.run(
-        [clone / "scripts" / "setup", "report"],
-        env={"PATH": path, **variables},
-        capture_output=True,
-        text=True,
-    )
+        [clone / "scripts" / "setup", "report"], env={"PATH": path, **variables},
+        capture_output=True, text=True,
+    )  # fmt: skip
     log = clone.parent / "log"
     return done.returncode, log.read_text("utf-8").splitlines() if log.exists() else []
 

@@ -95,14 +95,9 @@ def test_a_day_of_an_instructor(run):
     run("decide", "cy", "--excuse", *about, "Ill.")
     run("decide", "dee", "--accept-late", *about, "The site was down.")
     run(
-        "decide",
-        "--drop",
-        "test_first_push_is_the_sum",
-        "--counts",
-        "out",
-        *about,
+        "decide", "--drop", "test_first_push_is_the_sum", "--counts", "out", *about,
         "Not in the text.",
-    )
+    )  # fmt: skip
     run("decide", "ada", "--comment", "Well done.", "--assignment", NAME)
     run("report")
     assert "Decisions" in Path("grades/index.html").read_text("utf-8")
@@ -119,16 +114,9 @@ def test_a_day_of_an_instructor(run):
     run("export", "grades-new", "--to", "csv")
     run("export", "grades-new", "--to", "canvas", "--sheet", "canvas.csv")
     said = run(
-        "export",
-        "grades-new",
-        "--to",
-        "moodle",
-        "--sheet",
-        "moodle.csv",
-        "--assignment",
-        NAME,
+        "export", "grades-new", "--to", "moodle", "--sheet", "moodle.csv", "--assignment", NAME,
         code=1,
-    )
+    )  # fmt: skip
     assert said.startswith(f"cy, {NAME}: excused, so no grade is written.\n")
     assert Path("scores.csv").read_bytes().decode() == golden("scores.csv")
     assert Path("canvas-filled.csv").read_bytes().decode() == golden("canvas-filled.csv")

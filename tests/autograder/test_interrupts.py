@@ -143,13 +143,11 @@ else:
 IN_CHILDREN = {
     "grade class --jobs 1": ["pydantic", "autograder.grading.grader", "torch"],
     "grade class --cluster local:1": [
-        "distributed.nanny",  # in a worker of Dask
-        "autograder.extras.cluster.cluster_worker",
-        "autograder.extras.cluster.grader_process",  # in a grader of this worker
-        "autograder.grading.grader",
+        "distributed.nanny", "autograder.extras.cluster.cluster_worker",
+        "autograder.extras.cluster.grader_process", "autograder.grading.grader",
     ],
     "build": ["autograder.authoring.hints_file", "torch"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

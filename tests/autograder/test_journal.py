@@ -44,6 +44,7 @@ def some_failures() -> Grade:
         message="It is wrong: é",
         hint="Which?",
         mistake="axis",
+        to_try="Try: `attention(1)`",
     )
     tests[7] = replace(tests[7], outcome="followed", score=0.5, message="Right, once `a` is right.")
     old_sandbox = "host-network"  # journals that name it are read for ever
@@ -52,14 +53,9 @@ def some_failures() -> Grade:
 
 def refused() -> Grade:
     return Grade(
-        "cy",
-        "03_masked_heads",
-        "refused",
-        0.0,
-        30.0,
-        problem="There is no file.",
+        "cy", "03_masked_heads", "refused", 0.0, 30.0, problem="There is no file.",
         submission_sha256="b" * 64,
-    )
+    )  # fmt: skip
 
 
 def write(folder: Path, *grades: Grade) -> list[str]:
@@ -71,11 +67,8 @@ def write(folder: Path, *grades: Grade) -> list[str]:
 
 def test_grades_are_read_as_they_were_written(tmp_path: Path) -> None:
     grades = [
-        graded(),
-        some_failures(),
-        refused(),
-        graded("dan", flags=("Line 3 looks names up.",)),
-    ]
+        graded(), some_failures(), refused(), graded("dan", flags=("Line 3 looks names up.",)),
+    ]  # fmt: skip
     write(tmp_path, *grades)
     assert list(Reading(tmp_path / FILE_NAME)) == grades
     with Journal(tmp_path) as journal:
@@ -91,7 +84,8 @@ def test_line_holds_the_promised_fields_and_the_tests_that_were_not_passed(tmp_p
         ["failed", "followed"],
         [],
     ]
-    assert list(lines[1]["tests"][0]) == ["name", "outcome", "score", "message", "hint", "mistake"]
+    promised = ["name", "outcome", "score", "message", "hint", "mistake"]
+    assert [list(test) for test in lines[1]["tests"]] == [[*promised, "to_try"], promised]
 
 
 def test_right_answer_takes_less_than_1_kb_and_common_facts_stand_once(tmp_path: Path) -> None:
@@ -180,18 +174,9 @@ def test_changed_lines_are_reported(tmp_path: Path, old: str, new: str) -> None:
 
 
 NO_SCORES = [
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "-0.5",
-    "30.01",
-    "1e999",
-    "9" * 400,
-    '"28"',
-    "true",
-    "null",
+    "NaN", "Infinity", "-Infinity", "-0.5", "30.01", "1e999", "9" * 400, '"28"', "true", "null",
     "[28]",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", NO_SCORES)

@@ -16,7 +16,7 @@ from textwrap import dedent
 import pytest
 import torch
 
-from autograder.bridge.inside.server import Server
+from autograder.bridge.inside.worker import Worker
 from autograder.bridge.shared.errors import (
     RemoteException,
     missing_name,
@@ -39,7 +39,7 @@ BELOW = 'Put what takes long, such as training, below `if __name__ == "__main__"
 
 
 def load(text: str, filename: str = "net.py", **how: object) -> tuple[types.ModuleType, dict]:
-    server = Server(types.ModuleType("submission"))
+    server = Worker(types.ModuleType("submission"))
     told = server.load(text, filename, **how)
     return server.module, told
 

@@ -9,24 +9,13 @@ import pytest
 from made_up_class import ANSWER_KINDS, MadeUpStudent, SampleAnswer, main, write_class
 
 from autograder.course.config import Course, CourseError, load_course
-from autograder.grading.grader import Grader
-from autograder.records import Grade
-from autograder.submissions.find import find_submissions
-from autograder.walls.outside.launcher import Sandbox
 
-ROOT = Path(__file__).resolve().parents[2]
 TINY = "01_adding"
-Graded = list[tuple[SampleAnswer, Grade | None]]  # each answer, with its grade if it was handed in
 
 
 @pytest.fixture(scope="module")
 def tiny(built_course: Path) -> Course:
     return load_course(built_course)
-
-
-@pytest.fixture(scope="module")
-def course() -> Course:
-    return load_course(ROOT)
 
 
 def answers(students: list[MadeUpStudent]) -> list[SampleAnswer]:
@@ -84,19 +73,3 @@ def test_script_names_students_without_a_folder(
 
 
 # -- graded -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def graded(tiny: Course, sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Graded:
-    """A class of thirty: each answer with its grade, None without a submission."""
-    folder = tmp_path_factory.mktemp("class")
-    students = write_class(tiny, folder, 30, seed=4)
-    grader = Grader(tiny, sandbox, 11, [TINY])
-    try:
-        grades = {
-            submission.student: grader.grade(submission)
-            for submission in find_submissions(folder, tiny)
-        }
-    finally:
-        grader.close()
-    return [(student.answers[TINY], grades.pop(student.name, None)) for student in students]

@@ -16,9 +16,10 @@ from autograder.course.config import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target
-from autograder.selfcheck.workspace import CodeLocation, Text
 from autograder.source import text as source
 from autograder.source.magics import CELL_MAGICS, LINE_MAGICS, plain_cell
+from autograder.source.names_used import names_used
+from autograder.source.places import CodeLocation, StudentText
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.sampling import thinned
 from tests.autograder.student_folder import RIGHT, copy_of
@@ -44,7 +45,7 @@ def cells(*texts: str) -> str:
 def test_cell_below_a_magic_runs_and_is_read(magic: str) -> None:
     text = f"%%{magic}\nfrom torch import nn\n{BELOW}nn.GELU()\n"
     assert names_after(text)["defined"]() == 1
-    assert ["torch.nn.GELU", 5, 1] in source.names_used(cells(text), "net.ipynb")["uses"]
+    assert ["torch.nn.GELU", 5, 1] in names_used(cells(text), "net.ipynb")["uses"]
     without = source.outline(cells(text.partition("\n")[2]), "net.ipynb")
     assert magic == "capture out" or source.outline(cells(text), "net.ipynb") == without
 
@@ -80,16 +81,11 @@ def test_line_magic_runs_its_line(name: str) -> None:
 @pytest.mark.parametrize(
     "cell",
     [
-        "%%time\ndef (",
-        "%%",
-        "%%time",
-        "%",
-        "get_ipython().run_cell_magic(*x)",
+        "%%time\ndef (", "%%", "%%time", "%", "get_ipython().run_cell_magic(*x)",
         "get_ipython().run_cell_magic('time', 1, 2)",
-        "get_ipython().run_line_magic('time', '\\\\')",
-        "%%time\n" * 50 + "x = 1",
+        "get_ipython().run_line_magic('time', '\\\\')", "%%time\n" * 50 + "x = 1",
     ],
-)
+)  # fmt: skip
 def test_odd_cells_stop_nobody(cell: str) -> None:
     """What Python cannot read is an error of that cell alone."""
     assert plain_cell(cell)
@@ -142,16 +138,13 @@ def test_lines_of_a_script_from_nbconvert_are_those_of_the_file() -> None:
     module = types.SimpleNamespace(**names_after(text, "net.py"))
     assert line_of_error(module, "timed") == 3
     assert line_of_error(module, "below") == text.splitlines().index("    return a.nothing") + 1
-    places = Text(text, "net.py")
+    places = StudentText(text, "net.py")
     assert {name: place.line for name, place in places.functions().items()} == {
-        "Other": 3,
-        "Other.forward": 3,
-        "timed": 3,
-        "below": 9,
-    }
+        "Other": 3, "Other.forward": 3, "timed": 3, "below": 9,
+    }  # fmt: skip
     assert places.named(CodeLocation("net.py", 3, None, "timed")).function == "timed"
     body = "import torch.nn.functional as F\nx = F.layer_norm\n"
-    assert dict((name, line) for name, line, _ in source.names_used(CONVERTED.format(body=body), "net.py")["uses"])[
+    assert dict((name, line) for name, line, _ in names_used(CONVERTED.format(body=body), "net.py")["uses"])[
         "torch.nn.functional.layer_norm"
     ] == 3  # fmt: skip
 
@@ -195,5 +188,5 @@ def test_grade_and_check_count_what_is_below_a_magic(
     nbformat.write(opened, file)
     (folder / "adding.py").unlink()
     assert check_target(folder).all_passed
-    places = Text(file.read_text(), file.name).functions()
+    places = StudentText(file.read_text(), file.name).functions()
     assert places["add"].cell == 2 and places["add"].line == 2

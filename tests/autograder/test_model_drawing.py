@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from autograder.bridge.outside.local import load
 from autograder.course.config import load_course
 from autograder.notebook import draw_model
 from autograder.selfcheck.model_drawing import ModelDrawing
-from autograder.selfcheck.workspace import run_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -87,11 +87,9 @@ def test_every_module_has_a_row_with_its_name_class_and_number() -> None:
 def test_only_equal_neighbours_in_a_list_are_drawn_once() -> None:
     linear = [nn.Linear(4, 4), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 5), nn.Linear(4, 4)]
     assert rows(draw_model(nn.Sequential(*linear)))[2:6] == [
-        "4 Linear 20 = 4 × 4 + 4",
-        "3 Linear 25 = 5 × 4 + 5",
-        "2 ReLU 0",
+        "4 Linear 20 = 4 × 4 + 4", "3 Linear 25 = 5 × 4 + 5", "2 ReLU 0",
         "0–1 Linear × 2 40 = 2 × 20",
-    ]
+    ]  # fmt: skip
     block = nn.TransformerEncoderLayer(4, 2, 8)  # norm1 and norm2 are equal, but have names
     shown = rows(draw_model(block))
     assert "norm1 LayerNorm 8 = 4 + 4" in shown
@@ -176,7 +174,7 @@ def test_a_model_without_modules_is_one_box(model: nn.Module, row: str) -> None:
 def test_the_models_of_the_course_are_drawn(name: str, kind: str, sizes: tuple[int, ...]) -> None:
     course = load_course(Path(__file__).parents[2])
     solution = course.solution_file(course.assignment(name))
-    model = getattr(run_text(solution.read_text("utf-8"), "solution.py").module, kind)(*sizes)
+    model = getattr(load(solution.read_text("utf-8"), "solution.py").module, kind)(*sizes)
     drawing = draw_model(model)
     total = sum(parameter.numel() for parameter in model.parameters())
     shown = rows(drawing)

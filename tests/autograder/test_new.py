@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from autograder import __version__
 from autograder.authoring.kit import kit
 from autograder.authoring.new import new, with_entry
+from autograder.authoring.template import filled
 from autograder.cli import app
 from autograder.course.config import CourseError, course_schema, load_course
 from tests.autograder.tiny_course import write_tiny_course
@@ -57,10 +58,8 @@ def wheel_of_the_kit(
             "title: T  # mine\nassignments:\n  - name: 01_old\n    title: Old  # yes\n"
             "  - name: 02_new\n    title: New\n",
         ),
-        (
-            "assignments:\n- name: 01_old\n  title: Old",
-            "assignments:\n- name: 01_old\n  title: Old\n- name: 02_new\n  title: New\n",
-        ),
+        ("assignments:\n- name: 01_old\n  title: Old",
+         "assignments:\n- name: 01_old\n  title: Old\n- name: 02_new\n  title: New\n"),
         (
             "assignments:\n  # first\n  - name: 01_old\n    # of the first\n\n"
             "  # third\n  # and last\n  - name: 03_old\n",
@@ -75,16 +74,14 @@ def wheel_of_the_kit(
         ),
         ("assignments: []  # none\n", "assignments:  # none\n  - name: 02_new\n    title: New\n"),
         ("assignments:\ntitle: T\n", "assignments:\n  - name: 02_new\n    title: New\ntitle: T\n"),
-        (
-            "assignments:\r\n  - name: 01_old\r\n",
-            "assignments:\r\n  - name: 01_old\r\n  - name: 02_new\r\n    title: New\r\n",
-        ),
+        ("assignments:\r\n  - name: 01_old\r\n",
+         "assignments:\r\n  - name: 01_old\r\n  - name: 02_new\r\n    title: New\r\n"),
         (
             "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n",
             "assignments:\n  - name: 01_old\n    title: |\n      two\n      lines\n  - name: 02_new\n    title: New\n",
         ),
     ],
-)
+)  # fmt: skip
 def test_entry_is_added_and_all_other_bytes_are_kept(before, after):
     assert with_entry(before, ENTRY) == after
 
@@ -112,7 +109,12 @@ def test_new_adds_an_assignment_to_a_course(tmp_path):
 
 def test_new_course_has_readme_gitignore_and_schema(tmp_path):
     written = new(tmp_path, "01_mean")
-    assert {file.name for file in written} >= {"README.md", ".gitignore", "course.schema.json"}
+    assert {file.relative_to(tmp_path).as_posix() for file in written} >= {
+        *("README.md", ".gitignore", "course.schema.json", "docs/students.md"),
+        "nbgrader_config.py",
+    }
+    for file in written:
+        assert "torch" not in file.read_text("utf-8"), file
     assert (
         (tmp_path / "course.yml")
         .read_text("utf-8")
@@ -126,6 +128,11 @@ def test_new_course_has_readme_gitignore_and_schema(tmp_path):
     readme = (tmp_path / "README.md").read_text("utf-8")
     for command in re.findall(r"^autograder (\w+)", readme, re.MULTILINE):
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command
+
+
+def test_nbgraders_settings_of_a_new_course_are_those_of_this_one():
+    ours = (ROOT / "nbgrader_config.py").read_text("utf-8")
+    assert filled("nbgrader_config.py", {"course_id": "attention-by-hand"}) == ours
 
 
 @pytest.mark.parametrize(

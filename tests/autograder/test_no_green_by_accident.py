@@ -137,11 +137,8 @@ def by_pack(material: Material, folder: Path) -> Seen:
 
 
 STUDENTS: dict[str, Callable[[Material, Path], Seen]] = {
-    "check": by_check,
-    "watch": by_watch,
-    "notebook": by_notebook,
-    "pack": by_pack,
-}
+    "check": by_check, "watch": by_watch, "notebook": by_notebook, "pack": by_pack,
+}  # fmt: skip
 
 
 def try_student(door: str, state: str, name: str, place: Path) -> Seen:
@@ -176,13 +173,8 @@ def grade_states(
             folders[0] / material_of(names[0]).script
         ).unlink()  # a file beside the students would be one of them
         words = (
-            "grade",
-            str(place / "class"),
-            "--course",
-            str(ROOT),
-            "--output",
-            str(place / "grades"),
-        )
+            "grade", str(place / "class"), "--course", str(ROOT), "--output", str(place / "grades"),
+        )  # fmt: skip
         code, said = command(*words, "--jobs", "2", *options)
     lines = [
         json.loads(line)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import runpy
 import shutil
 import sys
 from pathlib import Path
@@ -15,13 +14,13 @@ import nbformat
 import pytest
 
 from autograder import notebook
-from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.course.config import Assignment, load_course
 from autograder.course.notebook import SET_UP, with_narrow_lines
+from autograder.feedback.gallery import load_gallery
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page
 from autograder.selfcheck.kernel import parts_of, this_kernel
-from autograder.selfcheck.workspace import run_text
 from autograder.source.text import outline
 
 NAME = "01_adding"
@@ -258,8 +257,9 @@ SLIDERS = """
 def a_row_of_sums(student, most: int = 3):
     \"\"\"The sums climb like a staircase.\"\"\"
     figure = Figure(figsize=(2, 2))
-    figure.subplots().plot([student.add(n, 1) for n in range(most)])
-    return figure
+    sums = [student.add(n, 1) for n in range(most)]
+    figure.subplots().plot(sums)
+    return figure, f"The sums end at {sums[-1]}."
 
 
 PICTURES = {"add": [a_row_of_sums]}
@@ -283,7 +283,9 @@ def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch)
     image, slider, caption = shown.first
     assert (slider.description, slider.value, slider.options) == ("most", 3, (3, 5, 50))
     assert caption.data == "The sums climb like a staircase."
+    assert image.alt == "The sums end at 3."
     slider.value = 50
+    assert shown.later[0].alt == "The sums end at 50."
     assert shown.later[0].data != image.data
 
 
@@ -291,15 +293,18 @@ def test_sliders_change_a_picture(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_every_end_of_a_slider_of_the_course_can_be_drawn(name: str) -> None:
     course = load_course(Path(__file__).parents[2])
     assignment = course.assignment(name)
-    sliders = runpy.run_path(str(course.pictures_file(assignment)))["SLIDERS"]
+    gallery = load_gallery(course.pictures_file(assignment))
+    functions = [function for drawn in gallery.values() for function in drawn if function.choices]
+    assert functions
     student = LocalStudent(
-        run_text(course.solution_file(assignment).read_text("utf-8"), "solution.py").module
+        load(course.solution_file(assignment).read_text("utf-8"), "solution.py").module
     )
-    for draw, choices in sliders.items():
+    for function in functions:
         for end in (0, -1):
-            draw(student, **{argument: values[end] for argument, values in choices.items()})
-        for argument, values in choices.items():
-            assert inspect.signature(draw).parameters[argument].default in values
+            ends = {argument: values[end] for argument, values in function.choices.items()}
+            function.drawn(student, **ends)
+        for argument, values in function.choices.items():
+            assert inspect.signature(function.draw).parameters[argument].default in values
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_pack_prints_its_result_and_does_not_overwrite(folder: Path) -> None:
     same_as_golden("pack", "\n$\n".join(screens))
     archives = sorted(folder.glob("*.zip"))
     assert [archive.name for archive in archives] == ["01_adding-2.zip", "01_adding.zip"]
-    for archive, text in zip(archives, (RIGHT, SUBTRACTS)):
+    for archive, text in zip(archives, (SUBTRACTS, RIGHT)):
         with zipfile.ZipFile(archive) as opened:
             assert {name: opened.read(name).decode() for name in opened.namelist()} == {
                 "01_adding/adding.py": text
@@ -69,7 +69,7 @@ def test_second_archive_is_read_by_the_grader(folder: Path, tmp_path: Path) -> N
     for text in (SUBTRACTS, RIGHT):
         write_answer(folder, text)
         packed = pack(find_work("."), folder)
-    assert packed.archive.name == "01_adding-2.zip"
+    assert (packed.archive.name, packed.older) == ("01_adding.zip", "01_adding-2.zip")
     (submission,) = find_submissions(packed.archive, course)
     assert (submission.assignment, submission.problem) == ("01_adding", None)
 

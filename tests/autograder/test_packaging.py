@@ -38,12 +38,9 @@ NOT_OF_THE_SOURCE = (
 SHORTEST_ANSWER = 12  # without spaces: what is shorter stands anywhere
 EVERYDAY = 50  # what is shorter may be everyday Python elsewhere: model.eval(), a layer, a loop
 ANYWHERE = {
-    "withtorch.no_grad():",
-    "model.eval()",
-    "returncounts",
-    "returnoutput",
+    "withtorch.no_grad():", "model.eval()", "returncounts", "returnoutput",
     "self.block_size=block_size",
-}
+}  # fmt: skip
 GIVEN_LATER = {  # the layers of a head: from 04 on they are given, under the names that the course promises
     f"self.{layer}=nn.Linear(embed_size,head_size,bias=False)"
     for layer in ("query", "key", "value")
@@ -235,13 +232,3 @@ def wanted_by_the_setup(requirement: Requirement) -> bool:
 def run(*words: str) -> None:
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-
-
-def test_help_does_not_import_torch():
-    program = (
-        "import sys; from autograder.cli import app; app(['--help'], standalone_mode=False); "
-        "sys.exit(' and '.join({'torch', 'numpy', 'matplotlib', 'IPython'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, f"--help imports {done.stderr}"
-    assert "grade" in done.stdout

@@ -39,15 +39,10 @@ class Room:
     def run(self, *words: object, codes: tuple[int, ...] = (0,), cwd: Path | None = None) -> str:
         """Return the output of a command, which opens nothing in the poisoned folder."""
         done = subprocess.run(
-            [str(COMMAND), *map(str, words)],
-            cwd=cwd or self.poisoned.path,
-            env=self.poisoned.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=HANGS,
-            text=True,
-        )
+            [str(COMMAND), *map(str, words)], cwd=cwd or self.poisoned.path,
+            env=self.poisoned.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=HANGS, text=True,
+        )  # fmt: skip
         assert self.poisoned.opened() == []
         assert done.returncode in codes, done.stdout
         return done.stdout
@@ -129,16 +124,9 @@ def test_a_hand_in_is_not_imported_as_a_module_of_python(tmp_path: Path) -> None
         theft = f"\nopen({str(stolen)!r}, 'a').write('{student}')\n" if student != "ada" else ""
         (tmp_path / "week3" / f"{student}.py").write_text(SUBTRACTS + theft)
     command = [
-        str(COMMAND),
-        "grade",
-        ".",
-        "-a",
-        NAME,
-        "--course",
-        str(course),
-        "--output",
+        str(COMMAND), "grade", ".", "-a", NAME, "--course", str(course), "--output",
         str(tmp_path / "grades"),
-    ]
+    ]  # fmt: skip
     done = subprocess.run(
         command, cwd=tmp_path / "week3", capture_output=True, text=True, timeout=HANGS
     )
@@ -178,13 +166,9 @@ def test_a_command_of_students_beside_files_with_the_names_of_modules(
     poisoned = PoisonedFolder(tmp_path / "witnesses", folder)
     (folder / "matplotlibrc").unlink()  # a student's own settings
     done = subprocess.run(
-        [*command, *words.split()],
-        cwd=folder,
-        env=poisoned.environment,
-        capture_output=True,
-        text=True,
-        timeout=HANGS,
-    )
+        [*command, *words.split()], cwd=folder, env=poisoned.environment, capture_output=True,
+        text=True, timeout=HANGS,
+    )  # fmt: skip
     said = (
         done.stdout + done.stderr
     )  # their text is read, in search of the student's work; it does not run

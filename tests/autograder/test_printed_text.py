@@ -227,15 +227,9 @@ def test_a_student_sees_the_same(course, solution, capfd):
 
 def pytest_of(course: Course, *arguments: str, name: str = NAME) -> str:
     command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"tests/assignments/{name}",
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/assignments/{name}",
         *arguments,
-    ]
+    ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     return subprocess.run(
         command, cwd=course.root, capture_output=True, text=True, env=environment

@@ -28,7 +28,7 @@ BENCHMARKS = {
     "ratios": f"{HEADS} --pairs 1 --record {{tmp}}/ratios.json",
     "watch": f"{HEADS} --hand-ins 4 --idle 1",
 }
-QUICK = {"milliseconds", "plain_suite", "made_up_class", "time_left"}
+QUICK = {"plain_suite", "made_up_class"}
 NEED_NBGRADER = {"compare", "course", "follow_through", "nbgrader_speed", "profile"}
 NEED_EXTRAS = {"gradescope_rehearsal", "questions_for_conversations"}
 # what each script is given in the folder of the tiny course

@@ -59,18 +59,14 @@ def test_an_idea_fails_by_its_values(weight: str, failures: list[str], fair: boo
 
 ABOUT_FORM = {
     *(
-        "close_shape",
-        "close_no_broadcast",
-        "close_none",
-        "close_tuple",
-        "close_numpy",
+        "close_shape", "close_no_broadcast", "close_none", "close_tuple", "close_numpy",
         "close_sparse",
     ),
     *("close_text", "close_whole_numbers", "close_bool", "close_too_few_items", "equal_bool"),
     *("shape_of_a_name", "equal_list_for_tuple", "opaque", "shape", "shape_call", "shape_type"),
     *("dtype", "tensor", "unpack", "between_type", "batch_invariant_shape"),
     *("prefix_invariant_shape", "causal_shape", "convex_hull_shape"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GOLDEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ratios import Pair, judged, read, table, write
+from benchmarks.ratios import Pair, judged
 
 RIGHT, WRONG = ("03_masked_heads", "right"), ("03_masked_heads", "mistakes")
 RECORDED = {RIGHT: 4.0, WRONG: 20.0}
@@ -27,19 +27,3 @@ def test_a_ratio_fails_only_if_it_is_too_large_twice(ratios, measured, too_much)
     assert failed == too_much
     assert len(ratios) - len(left) == measured
     assert pairs.keys() == RECORDED.keys()
-
-
-def test_a_kind_without_a_record_fails_nothing():
-    assert judged([RIGHT], lambda kind: Pair(10.0, 1000.0), {})[1] == []
-
-
-def test_a_record_holds_the_commit_and_is_read_as_it_was_written(tmp_path):
-    file = tmp_path / "ratios.json"
-    assert read(file) == ("", {})
-    write(file, {RIGHT: Pair(10.0, 40.0), WRONG: Pair(10.0, 200.0)}, "abcdef01")
-    assert read(file) == ("abcdef01", RECORDED)
-
-
-def test_a_figure_of_the_grader_stands_beside_its_floor():
-    line = table({RIGHT: Pair(12.0, 48.0)}, RECORDED, "abcdef01").splitlines()[-1]
-    assert line == "| 03_masked_heads | right | 12 ms | 48 ms | 4.0 | 4.0 |"

@@ -199,6 +199,7 @@ def test_expression_takes_time_linear_in_the_text(
             assert not is_steep(expression, method, text), (method, text)
 
 
+@pytest.mark.slow
 def test_steep_expressions_are_seen() -> None:
     """The kinds of fault that were there, so that the test above is known to see them."""
     for steep in (r"[A-Za-z_][\w.]*(?:\.\w+)*@", r"\s+$", r"(?:a|aa)+$", r"=[^\n]*x[^\n]*y"):

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import autograder
+from autograder.authoring.kit import kit
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.release import PAGES, leaks, release_files
 from autograder.authoring.template import FOLDER
@@ -52,15 +53,8 @@ def write_wheel(folder: Path, members: dict[str, str]) -> Path:
 
 def release(root: Path, wheel: Path, output: Path, *words: str):
     command = [
-        "release",
-        *words,
-        "--course",
-        str(root),
-        "--output",
-        str(output),
-        "--wheel",
-        str(wheel),
-    ]
+        "release", *words, "--course", str(root), "--output", str(output), "--wheel", str(wheel),
+    ]  # fmt: skip
     return CliRunner().invoke(app, command)
 
 
@@ -69,18 +63,11 @@ def files(folder: Path) -> set[str]:
 
 
 EVERYTHING = {
-    "AGENTS.md",
-    "README.md",
-    "requirements.txt",
-    "constraints.txt",
-    ".devcontainer/devcontainer.json",
-    f"kit/{KIT}",
-    "kit/install.py",
-    f"assignments/{NAME}/adding.py",
-    f"assignments/{NAME}/adding.ipynb",
-    f"assignments/{NAME}/test_adding.py",
-    f"assignments/{NAME}/hints.json",
-}
+    "AGENTS.md", "README.md", "requirements.txt", "constraints.txt",
+    ".devcontainer/devcontainer.json", f"kit/{KIT}", "kit/install.py",
+    f"assignments/{NAME}/adding.py", f"assignments/{NAME}/adding.ipynb",
+    f"assignments/{NAME}/test_adding.py", f"assignments/{NAME}/hints.json",
+}  # fmt: skip
 
 
 # ---------------------------------------------------------------------- what students get
@@ -96,13 +83,9 @@ def test_release_contains_exactly_the_files_for_students(root, wheel, tmp_path):
     ]
     assert files(tmp_path / "out" / "students") == EVERYTHING
     made = {
-        "AGENTS.md",
-        "README.md",
-        "requirements.txt",
-        ".devcontainer/devcontainer.json",
-        f"kit/{KIT}",
-        "kit/install.py",
-    }
+        "AGENTS.md", "README.md", "requirements.txt", ".devcontainer/devcontainer.json",
+        f"kit/{KIT}", "kit/install.py",
+    }  # fmt: skip
     for name in EVERYTHING - made:
         assert (tmp_path / "out" / "students" / name).read_bytes() == (root / name).read_bytes()
 
@@ -232,12 +215,10 @@ def test_solution_beside_the_stub_is_refused(root, wheel, tmp_path):
 LEAKS = {
     "a line of the solution": (f"    {SECRET}", "gives away line"),
     "a hidden test": ("# test_any_two_numbers", "names the hidden test `test_any_two_numbers`."),
-    "a hint": (
-        "# What happens to the numbers of earlier pushes?",
-        "the mistake `forgets_what_came_before` of 01_adding",
-    ),
+    "a hint": ("# What happens to the numbers of earlier pushes?",
+               "the mistake `forgets_what_came_before` of 01_adding"),
     "a marker": ("### BEGIN SOLUTION", "contains a marker of a solution."),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text, problem", LEAKS.values(), ids=LEAKS)
@@ -273,6 +254,18 @@ def test_line_that_the_engine_has_too_is_a_secret_in_a_page_alone(root, wheel):
     changed = write_wheel(wheel.parent, {name: whole + "#\n"})
     assert list(leaks(course, course.assignments, {f"kit/{KIT}": changed.read_bytes()}))
     assert list(leaks(course, course.assignments, {"docs/students.md": line.encode()}))
+
+
+def test_line_that_the_installer_has_too_is_no_secret(root):
+    line = "parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)"
+    solution = root / "solutions/01_adding/adding.py"
+    text = solution.read_text("utf-8").replace("    together = a", f"    {line}\n    together = a")
+    solution.write_text(text, "utf-8")
+    course = load_course(root)
+    installer = kit()["install.py"]
+    assert f"    {line}\n".encode() in installer
+    assert list(leaks(course, course.assignments, {"kit/install.py": installer})) == []
+    assert list(leaks(course, course.assignments, {"kit/install.py": installer + b"#"}))
 
 
 def test_name_of_a_mistake_beside_the_stub_is_refused(root, wheel, tmp_path):
@@ -361,11 +354,8 @@ def test_wheel_and_pages_of_this_course_contain_no_leaks():
     kit = release_of_kit(course)
     assert any(name.startswith("kit/") for name in kit)
     assert {name for name in kit if name.endswith(".md")} == {
-        "AGENTS.md",
-        "README.md",
-        "docs/glossary.md",
-        "docs/students.md",
-    }
+        "AGENTS.md", "README.md", "docs/glossary.md", "docs/students.md",
+    }  # fmt: skip
     assert list(leaks(course, course.assignments, kit)) == []
 
 

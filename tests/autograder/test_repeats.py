@@ -37,11 +37,8 @@ IN_THE_MODULE = {
     "its own attribute": ("", "add.n = getattr(add, 'n', 0) + 1", "add.n > 1"),
     "a default": ("", "hoard.append(a)", "len(hoard) > 1"),
     "a cache": ("kept = {}", "first = kept.setdefault('sum', a)", "first != a"),
-    "a cache of functools": (
-        "import functools\n@functools.lru_cache\ndef first(): return []",
-        "first().append(a)",
-        "len(first()) > 1",
-    ),
+    "a cache of functools": ("import functools\n@functools.lru_cache\ndef first(): return []",
+                             "first().append(a)", "len(first()) > 1"),
     "an attribute of a class": ("class Box: n = 0", "Box.n += 1", "Box.n > 1"),
     "an object": ("class Box: n = 0\nbox = Box()", "box.n += 1", "box.n > 1"),
     "a closure": (
@@ -64,54 +61,35 @@ IN_THE_MODULE = {
         "before > 0",
     ),
     "its own name": ("", "globals()['add'] = lambda a, b: a - b", "False"),
-}
+}  # fmt: skip
 OUTSIDE_IT = {
-    "an attribute of a library": (
-        "import math",
-        "before = hasattr(math, 'n'); math.n = 1",
-        "before",
-    ),
-    "a function of a library": (
-        "import math",
-        "before = math.floor(0.5); math.floor = math.ceil",
-        "before",
-    ),
-    "the environment": (
-        "import os",
-        "before = 'SPOILT' in os.environ; os.environ['SPOILT'] = '1'",
-        "before",
-    ),
-    "a built-in name": (
-        "import builtins",
-        "before = hasattr(builtins, 'n'); builtins.n = 1",
-        "before",
-    ),
+    "an attribute of a library": ("import math", "before = hasattr(math, 'n'); math.n = 1",
+                                  "before"),
+    "a function of a library": ("import math", "before = math.floor(0.5); math.floor = math.ceil",
+                                "before"),
+    "the environment": ("import os", "before = 'SPOILT' in os.environ; os.environ['SPOILT'] = '1'",
+                        "before"),
+    "a built-in name": ("import builtins", "before = hasattr(builtins, 'n'); builtins.n = 1",
+                        "before"),
     "the default type of torch": (
         "import torch",
         "before = torch.get_default_dtype(); torch.set_default_dtype(torch.float64)",
         "before is torch.float64",
     ),
-    "the limit of recursion": (
-        "import sys",
-        "before = sys.getrecursionlimit(); sys.setrecursionlimit(777)",
-        "before == 777",
-    ),
-    "a file": (
-        "import os",
-        "before = os.path.exists('spoilt'); open('spoilt', 'w').close()",
-        "before",
-    ),
+    "the limit of recursion": ("import sys",
+                               "before = sys.getrecursionlimit(); sys.setrecursionlimit(777)",
+                               "before == 777"),
+    "a file": ("import os", "before = os.path.exists('spoilt'); open('spoilt', 'w').close()",
+               "before"),
     "the present folder": (
         "import os",
         "before = os.getcwd(); os.makedirs('deep', exist_ok=True); os.chdir('deep')",
         "before.endswith('deep')",
     ),
-    "the settings of numpy": (
-        "import numpy as np",
-        "before = np.geterr()['divide']; np.seterr(divide='raise')",
-        "before == 'raise'",
-    ),
-}
+    "the settings of numpy": ("import numpy as np",
+                              "before = np.geterr()['divide']; np.seterr(divide='raise')",
+                              "before == 'raise'"),
+}  # fmt: skip
 LEAKS = IN_THE_MODULE | OUTSIDE_IT
 # what else is wrong: nothing, or all of the second part, which calls `add` or does not
 PUSHES = {

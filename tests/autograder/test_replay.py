@@ -189,15 +189,11 @@ def test_flags_do_not_depend_on_earlier_submissions(grader):
 @pytest.mark.parametrize(
     ("body", "outcome", "words"),
     [
-        pytest.param(
-            "while x != 1: pass  # a vector is neither one nor not one\n    return 2",
-            "timeout",
-            "no answer within",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param("while x != 1: pass  # a vector is neither one nor not one\n    return 2",
+                     "timeout", "no answer within", marks=pytest.mark.slow),
         ("import os; os._exit(3) if x != 1 else None\n    return 2", "crashed", "exit code 3"),
     ],
-)
+)  # fmt: skip
 def test_crash_or_timeout_during_replay_is_reported_as_usual(grader, body, outcome, words):
     fresh = graded(grader, body)
     graded(grader, "return 2 * x")

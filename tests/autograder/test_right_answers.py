@@ -158,12 +158,9 @@ CHOSEN = {"03_masked_heads", "06_bert_param_count"}
 
 @pytest.mark.parametrize(
     ("assignment", "way"),
-    sampled(
-        itertools.product(COURSE.assignments, WAYS),
-        lambda case: case[0].name in CHOSEN,
-        lambda case: f"{case[0].name}-{case[1]}",
-    ),
-)
+    sampled(itertools.product(COURSE.assignments, WAYS), lambda case: case[0].name in CHOSEN,
+            lambda case: f"{case[0].name}-{case[1]}"),
+)  # fmt: skip
 def test_solution_with_what_students_leave_beside_it_has_full_marks(
     grade: Callable[[Assignment, str], Grade], assignment: Assignment, way: str
 ) -> None:

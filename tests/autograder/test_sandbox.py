@@ -23,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Limits, course_schema
+from autograder.course.config import Limits
 from autograder.records import InfrastructureError
 from autograder.walls.inside.jail import SAFE_TIERS, TIERS
 from autograder.walls.outside import doctor, launcher
@@ -56,17 +56,9 @@ def run(channel):
 """
 
 NUMBERS = dict(
-    call_seconds=600,
-    load_seconds=600,
-    cpu_seconds=600,
-    submission_seconds=600,
-    memory_mb=512,
-    file_mb=1,
-    scratch_mb=4,
-    processes=16,
-    open_files=64,
-    output_kb=64,
-)
+    call_seconds=600, load_seconds=600, cpu_seconds=600, submission_seconds=600, memory_mb=512,
+    file_mb=1, scratch_mb=4, processes=16, open_files=64, output_kb=64,
+)  # fmt: skip
 
 
 def limits(**changed: float) -> Limits:
@@ -468,22 +460,6 @@ def test_concurrent_workers_are_isolated_from_each_other(any_tier):
         worker.close()
 
 
-def test_descriptors_cannot_be_sent(any_tier):
-    text = """
-        import os, socket
-        def attempt():
-            channel = socket.socket(fileno=os.dup(3))
-            try:
-                socket.send_fds(channel, [b" "], [1] * 20)
-            except PermissionError:
-                return "refused"
-    """
-    with any_tier.spawn(limits()) as worker:
-        before = len(os.listdir("/proc/self/fd"))
-        assert ask(worker, text) == {"value": "refused"}
-        assert len(os.listdir("/proc/self/fd")) == before
-
-
 def test_failed_isolation_raises_infrastructure_error(any_tier):
     with any_tier.spawn(limits(open_files=-7)) as worker:
         with pytest.raises((EOFError, ConnectionError)):
@@ -595,7 +571,7 @@ def test_a_warm_fork_server_has_computed_gradients_before_it_forks(tiers, entry)
     """The first backward pass of a process is slow, so the fork server rehearses one before it forks."""
     folder = entry["folders"][0]
     (folder / "rehearsed_entry.py").write_text(
-        f"from autograder.bridge.inside.server import rehearse\n{ENTRY}"
+        f"from autograder.bridge.inside.worker import rehearse\n{ENTRY}"
     )
     tier = next(tier for tier in ALL if tiers[tier].works)
     text = """
@@ -697,11 +673,6 @@ def test_a_machine_that_is_weaker_than_the_course_allows_is_refused(tiers_that_w
         launcher.require_tier("best", "namespaces")
     with pytest.raises(SandboxUnavailableError, match="would be 'unsafe'.*asks for 'landlock'.$"):
         launcher.require_tier("unsafe", "landlock")
-
-
-def test_a_course_may_ask_for_every_safe_tier():
-    allowed = course_schema()["properties"]["min_tier"]["anyOf"][0]["enum"]
-    assert tuple(allowed) == SAFE_TIERS
 
 
 def test_nothing_is_graded_on_a_machine_that_is_too_weak(tiers_that_work, built_course, tmp_path):

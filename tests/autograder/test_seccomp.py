@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,8 @@ def decide(
     padded = [*arguments, *[0] * (6 - len(arguments))]
     architecture = seccomp.ARCHITECTURES[machine] if architecture is None else architecture
     call = struct.pack("=IIQ6Q", number, architecture, 0, *padded)
-    filter_ = filter_ or seccomp.filter_program(machine, OWN_PID)
-    program = list(struct.iter_unpack("=HBBI", filter_))
+    filter_ = filter_ or worker_filter(machine)
+    program = steps_of(filter_)
     accumulator, at = 0, 0
     while True:
         code, if_true, if_false, value = program[at]
@@ -44,6 +45,16 @@ def decide(
             seccomp.JUMP_ANY_BIT: bool(accumulator & value),
         }[code]
         at += if_true if holds else if_false
+
+
+@cache
+def steps_of(program: bytes) -> list[tuple[int, ...]]:
+    return list(struct.iter_unpack("=HBBI", program))
+
+
+@cache
+def worker_filter(machine: str) -> bytes:
+    return seccomp.filter_program(machine, OWN_PID)
 
 
 def number_of(name: str, machine: str) -> int | None:

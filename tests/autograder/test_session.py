@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.bridge.outside.local import load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.subject import Subject
 from autograder.checks.explain import Failure
 from autograder.course.config import CourseError, load_course
@@ -128,7 +128,7 @@ def session_of(folder, text):
 
 def outcomes(session, text=ALTERNATIVE):
     """Return how each test ended for a module of this process: the exception's type and first line, or None."""
-    student = load_text(text, "adding.py", "adding_of_a_test")
+    student = LocalStudent(load(text, "adding.py", "adding_of_a_test").module)
     return {
         ending.test.name: ending.error
         and f"{type(ending.error).__name__}: {ending.error}".split("\n")[0]
@@ -157,18 +157,15 @@ class Second(Examinee):
     """Another module is examined where the first one fails, and `test_second` need not run."""
 
     def __init__(self, *answers):
-        modules = [Subject(load_text(f"answer = {n}", "answer.py", "answer")) for n in answers]
-        super().__init__(modules[0])
-        self.other = modules[1]
+        modules = [load(f"answer = {n}", "answer.py").module for n in answers]
+        super().__init__(Subject(LocalStudent(modules[0])))
+        self.other = Subject(LocalStudent(modules[1]))
 
-    def known(self, test):
-        return Ending(test) if test.name == "test_second" else None
-
-    def is_repeated(self, ending):
-        return ending.failed
-
-    def attempt(self, test, run, first):
-        return Ending(test, run(test, self.other)) if first else super().attempt(test, run, first)
+    def ending(self, test, run):
+        if test.name == "test_second":
+            return Ending(test)
+        first = super().ending(test, run)
+        return Ending(test, run(test, self.other)) if first.failed else first
 
 
 @pytest.mark.parametrize(
@@ -236,19 +233,12 @@ def test_temporary_folders_are_removed_after_passed_and_failed_tests(tmp_path):
 OF_NONE = ("caplog", "cache", "of_a_conftest")
 REFUSED = {
     **{name: (name, "", "", f"4: test_uses uses the fixture `{name}`, which") for name in OF_NONE},
-    "no student": (
-        "tmp_path",
-        "on(student)",
-        "on()",
-        "9: test_goes_on belongs to a part, but does",
-    ),
-    "points that are no number": (
-        "tmp_path",
-        "@pytest.mark.part(",
-        "@pytest.mark.points('many')\n@pytest.mark.part(",
-        "4: test_uses has `points(many)`; write a number",
-    ),
-}
+    "no student": ("tmp_path", "on(student)", "on()",
+                   "9: test_goes_on belongs to a part, but does"),
+    "points that are no number": ("tmp_path", "@pytest.mark.part(",
+                                  "@pytest.mark.points('many')\n@pytest.mark.part(",
+                                  "4: test_uses has `points(many)`; write a number"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fixture, old, new, problem", thinned(REFUSED.values(), 3), ids=REFUSED)

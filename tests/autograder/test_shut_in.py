@@ -241,6 +241,7 @@ def temporary_file() -> str:
     return tempfile.gettempdir()
 
 
+@pytest.mark.slow
 def test_nothing_remains_of_the_temporary_files(course):
     with graders(Plan(course, run_seed=1)) as pool:
         folder = Path(pool.submit(tempfile.gettempdir).result())
@@ -260,12 +261,9 @@ def test_the_next_run_removes_what_a_killed_run_left_and_nothing_else(tmp_path, 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", ABANDONS],
-        capture_output=True,
-        text=True,
-        env=environment,
+        [sys.executable, "-c", ABANDONS], capture_output=True, text=True, env=environment,
         check=False,
-    )
+    )  # fmt: skip
     abandoned = Path(done.stdout.strip())
     lives, other = PrivateFolder(), tmp_path / f"{abandoned.name}-link"
     other.symlink_to(tmp_path / "of somebody", target_is_directory=True)
@@ -280,9 +278,9 @@ def test_the_next_run_removes_what_a_killed_run_left_and_nothing_else(tmp_path, 
     assert not Path(lives.name).exists()
 
 
+@pytest.mark.slow
 def test_fork_server_that_is_missing_or_dies_is_started_by_the_grader(course):
     with graders(Plan(course, run_seed=1)) as pool:
-        assert pool.submit(spawned, "decimal").result() == 3
         assert pool.submit(spawned, "decimal").result() == 3
         pool.submit(fork_server_ended).result()
         assert pool.submit(spawned, "decimal").result() == 3

@@ -13,13 +13,14 @@ from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Limits, load_course
 from autograder.source import text as source
+from autograder.source.names_used import names_used
 from tests.autograder.sampling import sampled
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def used(text, filename="net.py"):
-    return {name for name, *_ in source.names_used(text, filename)["uses"]}
+    return {name for name, *_ in names_used(text, filename)["uses"]}
 
 
 def notebook(*cells):
@@ -106,7 +107,7 @@ def test_code_below_main_is_not_executed(renamed):
 
 def test_uses_have_their_line():
     text = "import torch\n\nx = torch.nn.GELU()\ntorch.nn.GELU\n"
-    assert source.names_used(text, "net.py")["uses"] == [["torch.nn.GELU", 3, 0]]
+    assert names_used(text, "net.py")["uses"] == [["torch.nn.GELU", 3, 0]]
 
 
 def test_uses_in_a_notebook_have_their_cell():
@@ -119,7 +120,7 @@ def test_uses_in_a_notebook_have_their_cell():
             ]
         }
     )
-    assert source.names_used(text, "net.ipynb")["uses"] == [["torch.nn.GELU", 2, 3]]
+    assert names_used(text, "net.ipynb")["uses"] == [["torch.nn.GELU", 2, 3]]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_uses_in_a_notebook_have_their_cell():
     ],
 )
 def test_untraceable_references_are_listed(look):
-    assert source.names_used(look, "net.py")["dynamic"] != []
+    assert names_used(look, "net.py")["dynamic"] != []
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_untraceable_references_are_listed(look):
     ids=["a name in the text", "a script", "methods of its own"],
 )
 def test_what_names_the_thing_it_looks_up_is_no_lookup(text):
-    assert source.names_used(text, "net.py")["dynamic"] == []
+    assert names_used(text, "net.py")["dynamic"] == []
 
 
 @pytest.mark.parametrize(
@@ -174,12 +175,12 @@ def test_what_names_the_thing_it_looks_up_is_no_lookup(text):
     ],
 )
 def test_lookups_by_pythons_own_functions_are_listed(text):
-    assert source.names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
+    assert names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
 
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])
 def test_unparsable_text_uses_no_names(text):
-    assert source.names_used(text, "net.py") == {"uses": [], "dynamic": []}
+    assert names_used(text, "net.py") == {"uses": [], "dynamic": []}
     assert len(source.outline(text, "net.py")) == 64
 
 
@@ -200,7 +201,7 @@ def test_notebook_with_magics_is_read():
 @pytest.mark.parametrize("text", ["", "3", "[]", "{}", '{"cells": 3}', "nonsense"])
 def test_text_that_is_not_a_notebook_raises_value_error(text):
     with pytest.raises(ValueError):
-        source.names_used(text, "net.ipynb")
+        names_used(text, "net.ipynb")
 
 
 # ---------------------------------------------------------------------- outlines

@@ -120,244 +120,74 @@ def test_import_is_called_as_python_calls_it() -> None:
 
 # each text leaves its answer in `found`
 BOTH = {
-    "a codec by its name": (
-        """
-        with open(NAME, 'w', encoding='cp1252') as f: f.write('é')
-        """,
-        None,
-    ),
+    "a codec by its name": ("with open(NAME, 'w', encoding='cp1252') as f: f.write('é')", None),
     "an import by keyword": ("found = __import__('math', fromlist=['pi']).floor(1.5)", 1),
-    "print": (
-        """
-        import sys
-        print(1, 2, sep='', end='', file=sys.stderr, flush=True)
-        """,
-        None,
-    ),
-    "stdout's encoding": (
-        """
-        import sys
-        sys.stdout.reconfigure(encoding='utf-8')
-        """,
-        None,
-    ),
-    "a terminal": (
-        """
-        import sys
-        found = sys.stdout.isatty(), sys.stdin.isatty()
-        """,
-        (False, False),
-    ),
+    "print": ("import sys; print(1, 2, sep='', end='', file=sys.stderr, flush=True)", None),
+    "stdout's encoding": ("import sys; sys.stdout.reconfigure(encoding='utf-8')", None),
+    "a terminal": ("import sys; found = sys.stdout.isatty(), sys.stdin.isatty()", (False, False)),
     "arguments": (
-        """
-        import argparse
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', default=3)
-        found = p.parse_args().n
-        """,
-        3,
-    ),
-    "the file's name": (
-        """
-        from pathlib import Path
-        found = Path(__file__).stem
-        """,
-        "net",
-    ),
+        "import argparse; p = argparse.ArgumentParser(); p.add_argument('--n', default=3); "
+        "found = p.parse_args().n", 3),
+    "the file's name": ("from pathlib import Path; found = Path(__file__).stem", "net"),
     "a breakpoint": (
-        """
-        breakpoint()
-        breakpoint('why', header=1)
-        import pdb; pdb.set_trace()
-        """,
-        None,
-    ),
-    "input": (
-        """
-        try:
-            input('? ')
-        except EOFError:
-            found = 1
-        """,
-        1,
-    ),
+        "breakpoint(); breakpoint('why', header=1); import pdb; pdb.set_trace()", None),
+    "input": ("try:\n    input('? ')\nexcept EOFError:\n    found = 1", 1),
     "a password": (
-        """
-        import getpass
-        try:
-            getpass.getpass(prompt='? ')
-        except EOFError:
-            found = 1
-        """,
-        1,
-    ),
+        "import getpass\ntry:\n    getpass.getpass(prompt='? ')\nexcept EOFError:\n"
+        "    found = 1", 1),
     "get_ipython": (
-        """
-        from IPython import get_ipython
-        get_ipython().run_line_magic('matplotlib', 'inline')
-        """,
-        None,
-    ),
+        "from IPython import get_ipython; get_ipython().run_line_magic('matplotlib', 'inline')",
+        None),
     "a shell command": ("found = get_ipython().system('ls')", None),
     "its output": (
-        """
-        x = get_ipython().getoutput('ls')
-        found = (x.n, x.s, x.l, '\\n'.join(x), list(x))
-        """,
-        ("", "", [], "", []),
-    ),
-    "the namespace": (
-        """
-        x = 3
-        found = get_ipython().user_ns['x']
-        """,
-        3,
-    ),
+        "x = get_ipython().getoutput('ls'); found = (x.n, x.s, x.l, '\\n'.join(x), list(x))",
+        ("", "", [], "", [])),
+    "the namespace": ("x = 3; found = get_ipython().user_ns['x']", 3),
     "run again": (
-        """
-        r = get_ipython().run_cell('x = 4')
-        r.raise_error()
-        found = r.success, x
-        """,
-        (True, 4),
-    ),
+        "r = get_ipython().run_cell('x = 4'); r.raise_error(); found = r.success, x", (True, 4)),
     "which shell": ("found = type(get_ipython()).__name__ == 'ZMQInteractiveShell'", False),
     "display": ("found = display(1, 2, raw=True, metadata={})", None),
     "IPython's display": (
-        """
-        from IPython.display import display, HTML, Image, Markdown, Audio, clear_output, update_display
-        h = display(HTML('<b>1</b>'), display_id='a')
-        h.update(Markdown('x'))
-        clear_output(wait=True)
-        update_display(1, display_id='a')
-        found = h.display_id
-        """,
-        "a",
-    ),
+        "from IPython.display import display, HTML, Image, Markdown, Audio, clear_output, update_display; "
+        "h = display(HTML('<b>1</b>'), display_id='a'); h.update(Markdown('x')); "
+        "clear_output(wait=True); update_display(1, display_id='a'); found = h.display_id", "a"),
     "tqdm.auto": (
-        """
-        from tqdm.auto import tqdm, trange
-        found = list(tqdm(range(3), desc='x')), len(trange(2))
-        """,
-        ([0, 1, 2], 2),
-    ),
+        "from tqdm.auto import tqdm, trange; "
+        "found = list(tqdm(range(3), desc='x')), len(trange(2))", ([0, 1, 2], 2)),
     "tqdm.notebook": (
-        """
-        from tqdm.notebook import tqdm
-        with tqdm(total=3) as bar:
-            bar.update(2)
-            bar.set_postfix(loss=1)
-        found = [x for x in tqdm([1, 2], leave=False)]
-        """,
-        [1, 2],
-    ),
+        "from tqdm.notebook import tqdm\nwith tqdm(total=3) as bar:\n    bar.update(2)\n"
+        "    bar.set_postfix(loss=1)\nfound = [x for x in tqdm([1, 2], leave=False)]", [1, 2]),
     "widgets": (
-        """
-        import ipywidgets as widgets
-        from ipywidgets import interact, IntSlider, VBox
-        s = IntSlider(min=0, max=3, value=2)
-        s.observe(print, names='value')
-        display(VBox([s]))
-        found = s.value
-        """,
-        2,
-    ),
+        "import ipywidgets as widgets; from ipywidgets import interact, IntSlider, VBox; "
+        "s = IntSlider(min=0, max=3, value=2); s.observe(print, names='value'); "
+        "display(VBox([s])); found = s.value", 2),
     "a window": (
-        """
-        import matplotlib
-        matplotlib.use('TkAgg')
-        import matplotlib.pyplot as plt
-        plt.figure()
-        plt.plot([1])
-        plt.show()
-        """,
-        None,
-    ),
+        "import matplotlib; matplotlib.use('TkAgg'); import matplotlib.pyplot as plt; "
+        "plt.figure(); plt.plot([1]); plt.show()", None),
     "a thread": (
-        """
-        import threading
-        found = []
-        t = threading.Thread(target=found.append, args=(1,))
-        t.start(); t.join()
-        """,
-        [1],
-    ),
+        "import threading; found = []; t = threading.Thread(target=found.append, args=(1,)); "
+        "t.start(); t.join()", [1]),
     "a loop of its own": (
-        """
-        import asyncio
-        async def f():
-            await asyncio.sleep(0)
-            return 3
-        found = asyncio.run(f())
-        """,
-        3,
-    ),
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 3\n"
+        "found = asyncio.run(f())", 3),
     "await": (
-        """
-        import asyncio
-        async def f():
-            await asyncio.sleep(0.01)
-            return 3
-        found = await f()
-        """,
-        3,
-    ),
-    "async for": (
-        """
-        async def f():
-            yield 1
-        async for found in f():
-            pass
-        """,
-        1,
-    ),
-}
+        "import asyncio\nasync def f():\n    await asyncio.sleep(0.01)\n    return 3\n"
+        "found = await f()", 3),
+    "async for": ("async def f():\n    yield 1\nasync for found in f():\n    pass", 1),
+}  # fmt: skip
 IN_NOTEBOOKS = {
     "Colab's card": (
-        """
-        info = !nvidia-smi
-        info = '\\n'.join(info)
-        found = info.find('failed') >= 0
-        """,
-        False,
-    ),
+        "info = !nvidia-smi\ninfo = '\\n'.join(info)\nfound = info.find('failed') >= 0", False),
     "the environment": (
-        """
-        %env OWN_NAME=x
-        y = %env OWN_NAME
-        all = %env
-        found = y, all['OWN_NAME']
-        """,
-        ("x", "x"),
-    ),
-    "a timing": (
-        """
-        x = %timeit -o -n 1 sum([1])
-        found = x.average + x.best >= 0
-        """,
-        True,
-    ),
+        "%env OWN_NAME=x\ny = %env OWN_NAME\nall = %env\nfound = y, all['OWN_NAME']", ("x", "x")),
+    "a timing": ("x = %timeit -o -n 1 sum([1])\nfound = x.average + x.best >= 0", True),
     "magics": (
-        """
-        %load_ext autoreload
-        %autoreload 2
-        %matplotlib widget
-        %pip install x
-        %config X.y = 1
-        !pip -q install x
-        """,
-        None,
-    ),
+        "%load_ext autoreload\n%autoreload 2\n%matplotlib widget\n%pip install x\n"
+        "%config X.y = 1\n!pip -q install x", None),
     "the notebook's functions": (
-        """
-        from autograder.notebook import check, hint, watch_training
-        r = check('mask')
-        hint('mask', again=True); watch_training(3, title='x')(1, 2.0)
-        found = r.passed
-        """,
-        False,
-    ),
-}
+        "from autograder.notebook import check, hint, watch_training; r = check('mask'); "
+        "hint('mask', again=True); watch_training(3, title='x')(1, 2.0); found = r.passed", False),
+}  # fmt: skip
 
 
 def loaded(text: str, form: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -123,5 +123,5 @@ def test_page_shows_hidden_tests_with_full_messages_and_a_prepared_command(page)
     )
     text, _ = page((CODE, None, (hidden,)))
     assert "Any numbers. −4 add(3, 4) is 9, not 7." in text
-    assert "autograder decide ada --assignment 01_adding --comment '…'" in text
+    assert "autograder decide ada --assignment 01_adding --reason '…'" in text
     assert "Any numbers." not in Path("grades/feedback/ada/01_adding.html").read_text("utf-8")

@@ -74,26 +74,17 @@ SHAPES: dict[str, tuple[list[str], str, set[tuple[str, str]] | None]] = {
     "the file ada/adding.py": (["ada/adding.py"], "ada/adding.py", ADA),
     "the file 01_adding/ada.py": (["01_adding/ada.py"], "01_adding/ada.py", ADA),
     "a folder of adding.py": (["ada/adding.py"], "ada", ADA),
-    "a folder of 01_adding/": (
-        ["ada/01_adding/x.py", "ada/02_totals/x.py"],
-        "ada",
-        {("ada", "01_adding"), ("ada", "02_totals")},
-    ),
-    "01_adding/ of ada.py": (
-        ["01_adding/ada.py", "01_adding/ben.py"],
-        "01_adding",
-        {("ada", "01_adding"), ("ben", "01_adding")},
-    ),
+    "a folder of 01_adding/": (["ada/01_adding/x.py", "ada/02_totals/x.py"], "ada",
+                               {("ada", "01_adding"), ("ada", "02_totals")}),
+    "01_adding/ of ada.py": (["01_adding/ada.py", "01_adding/ben.py"], "01_adding",
+                             {("ada", "01_adding"), ("ben", "01_adding")}),
     "01_adding/ of ada/adding.py": (["01_adding/ada/adding.py"], "01_adding", ADA),
     "a folder of ada/01_adding/": (["class/ada/01_adding/adding.py"], "class", ADA),
     "a folder of ada/adding.py": (["class/ada/adding.py"], "class", ADA),
-    "a folder of ada/, lost.py": (
-        ["class/ada/adding.py", "class/lost.py"],
-        "class",
-        {("ada", "01_adding"), ("lost", "lost.py")},
-    ),
+    "a folder of ada/, lost.py": (["class/ada/adding.py", "class/lost.py"], "class",
+                                  {("ada", "01_adding"), ("lost", "lost.py")}),
     "a folder of lost.py": (["class/lost.py"], "class", None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("files, given, submissions", SHAPES.values(), ids=SHAPES)
@@ -115,11 +106,9 @@ def test_files_named_like_students_are_found(tmp_path: Path, course: Course) -> 
     write(folder, {"test_user.py": CODE})
     submissions = texts(found(folder, course, "01_adding"))
     assert {student: sorted(files) for (student, _), files in submissions.items()} == {
-        "ada": ["ada.py"],
-        "ben": ["ben.ipynb"],
-        "cleo": ["cleo.ipynb", "cleo.py"],
+        "ada": ["ada.py"], "ben": ["ben.ipynb"], "cleo": ["cleo.ipynb", "cleo.py"],
         "test_user": ["test_user.py"],
-    }
+    }  # fmt: skip
     with pytest.raises(RefusedError, match="--assignment"):
         find_submissions(folder, course)
 
@@ -213,13 +202,10 @@ def test_unusable_student_folders_are_refused_with_a_reason(
     folder = write(
         tmp_path / "c",
         {
-            "ada/adding.py": CODE,
-            ".cleo/adding.py": CODE,
-            "..dots/adding.py": CODE,
-            "eve/essay.pdf": "x",
-            "x_cache/adding.py": CODE,
+            "ada/adding.py": CODE, ".cleo/adding.py": CODE, "..dots/adding.py": CODE,
+            "eve/essay.pdf": "x", "x_cache/adding.py": CODE,
         },
-    )
+    )  # fmt: skip
     (folder / "ben").mkdir()
     (folder / ".finn").mkdir()
     problems = {s.student: s.problem for s in find_submissions(folder, course, option)}

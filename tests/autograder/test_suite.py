@@ -24,15 +24,9 @@ def course(tmp_path):
 
 def run_pytest(folder, *arguments):
     command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--import-mode=importlib",
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
         *arguments,
-    ]
+    ]  # fmt: skip
     environment = {
         name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_ADDOPTS")
     }

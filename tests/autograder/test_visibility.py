@@ -24,19 +24,11 @@ SENTENCE = "The results of hidden tests are shown after 27 November 2026, 23:59 
 SUITE = "ab" * 32
 TESTS = (
     TestResult("test_small", "add", "It adds.", "passed", 1, 1, hidden=False),
-    TestResult(
-        "test_any",
-        "add",
-        "Any numbers.",
-        "failed",
-        0,
-        3,
-        "Not equal.",
-        full_message="add(3, 4) is 9, not 7.",
-    ),
+    TestResult("test_any", "add", "Any numbers.", "failed", 0, 3, "Not equal.",
+               full_message="add(3, 4) is 9, not 7."),
     TestResult("test_push", "total", "It pushes.", "failed", 0, 2, "Push(7) is 0.", hidden=False),
     TestResult("test_sums", "total", "It sums up.", "passed", 4, 4),
-)
+)  # fmt: skip
 GRADE = Grade(
     "ada", NAME, "graded", 5, 10, TESTS, suite_sha256=SUITE, test_seconds=(0.1, 0.2, 0.3, 0.4)
 )
@@ -175,6 +167,7 @@ def test_grader_stores_both_messages_and_the_seconds(wrong):
         and "was expected" in failed.full_message
     )
     assert not by_name["test_two_and_three_are_five"].hidden
+    assert all(test.to_try is None for test in wrong.tests if test.hidden)
     assert (
         len(wrong.test_seconds) == len(wrong.tests)
         and sum(wrong.test_seconds) <= wrong.seconds + 0.01

@@ -256,12 +256,9 @@ def test_worker_comes_through_a_wall_that_was_taken_down(without, tier, removal,
 # ------------------------------------------------------------------ the probe
 
 HIDDEN, WRITE, NETWORK, PROGRAM, PROCESS = (
-    "read a hidden file",
-    "write outside its own folder",
-    "open a network socket",
-    "start a program",
-    "reach another process",
-)
+    "read a hidden file", "write outside its own folder", "open a network socket",
+    "start a program", "reach another process",
+)  # fmt: skip
 PROBED = [
     ("namespaces", "filter", (NETWORK, PROGRAM, PROCESS)),
     ("namespaces", "processes", (PROCESS,)),

@@ -67,14 +67,10 @@ class Room:
 
     def start(self, inbound: Inbound | None = None) -> Watching:
         pages = LivePages(
-            self.grades,
-            self.course,
-            lambda _: ClassList(),
-            self.problems.append,
-            lambda grade: self.lines.append(grade.student),
-            self.postponed.append,
+            self.grades, self.course, lambda _: ClassList(), self.problems.append,
+            lambda grade: self.lines.append(grade.student), self.postponed.append,
             inbound.publish if inbound else lambda *_: None,
-        )
+        )  # fmt: skip
         pages.write_all()
         return Watching(
             Plan(self.course, 0),

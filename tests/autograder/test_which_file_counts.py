@@ -535,11 +535,8 @@ def test_a_file_without_an_answer_does_not_count_beside_one(
 
 def test_helpers_and_given_files_are_no_answers(course: Course, stub: str, tmp_path: Path) -> None:
     files = {
-        "adding.py": stub,
-        "helper.py": "x = 1\n",
-        "pictures.py": RIGHT,
-        "test_adding.py": RIGHT,
-    }
+        "adding.py": stub, "helper.py": "x = 1\n", "pictures.py": RIGHT, "test_adding.py": RIGHT,
+    }  # fmt: skip
     found = handed_in(course, tmp_path, files)
     assert (found.problem, texts(found)) == (None, [stub])
     assert found.notes == ("There is no answer in adding.py and helper.py.",)

@@ -35,7 +35,7 @@ PRELUDE = '''
 import os, struct, sys, threading, time
 import torch
 from torch import nn
-worker = sys.modules["autograder.bridge.inside.server"]
+worker = sys.modules["autograder.bridge.inside.worker"]
 wire = sys.modules["autograder.bridge.shared.wire"]
 honestly = worker.answer
 ODD = {"type": "X", "bases": [], "text": "", "frames": []}
@@ -168,21 +168,6 @@ def test_forged_generators_are_student_errors(hostile, generators):
     text = f"forge('call', lambda reply, arguments: {{'ok': {{**reply['ok'], 'generators': {generators}}}}})"
     with pytest.raises(StudentCrashedError):
         hostile(text).draw(torch.Generator())
-
-
-def test_generator_with_an_invalid_position_is_a_student_error(hostile):
-    student = hostile('''
-def poison(reply, arguments):
-    state = bytearray(torch.Generator().get_state().numpy().tobytes())
-    struct.pack_into("=QiiQ", state, 0, 3, 624, 1, 624)
-    class Liar(torch.Generator):
-        def get_state(self): return torch.frombuffer(state, dtype=torch.uint8)
-    reply["ok"]["generators"] = [Liar()]
-    return reply
-forge("call", poison)
-''')  # fmt: skip
-    with pytest.raises(StudentCrashedError, match="contradicts itself"):
-        student.draw(torch.Generator())
 
 
 GRADIENTS = [
@@ -500,17 +485,9 @@ def test_failed_check_inside_a_callback_cannot_be_hidden_by_the_worker(hostile):
 
 
 FRAMES = [
-    'b"\\xff" * 8',
-    'struct.pack("!II", 4, 0) + b"null"',
-    'struct.pack("!II", 2, 0) + b"[]"',
-    'struct.pack("!II", 9000, 0) + b"[" * 9000',
-    'frame({"id": 99, "ok": 1})',
-    "frame([1, 2, 3])",
-    'frame({"callback": 0})',
+    'b"\\xff" * 8', 'frame({"id": 99, "ok": 1})', "frame([1, 2, 3])", 'frame({"callback": 0})',
     'frame({"id": 3, "ok": 1, "error": 2})',
-    'b"".join(struct.pack("!I", i * 2654435761 % 2**32 | 1 << 31) for i in range(750))',
-    'struct.pack("!II", 1, 1 << 26) + b"1" + bytes(1 << 26)',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("data", FRAMES)

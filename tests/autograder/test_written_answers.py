@@ -66,15 +66,9 @@ def write_grades(folder: Path, *students: tuple[str, SourceFile]) -> None:
         stored = texts.put(folder, [Submission(student, NAME, (file,))])[0]
         with Journal(folder) as journal:
             grade = Grade(
-                student,
-                NAME,
-                "graded",
-                4,
-                10,
-                tests,
-                submission_sha256=stored.digest,
+                student, NAME, "graded", 4, 10, tests, submission_sha256=stored.digest,
                 suite_sha256="s",
-            )
+            )  # fmt: skip
             journal.append(grade)
 
 
@@ -112,11 +106,8 @@ def test_students_receive_a_cell_to_write_in_and_never_the_rubric(course):
     facts = cell["metadata"]["nbgrader"]
     assert cell["cell_type"] == "markdown"
     assert (facts["grade"], facts["solution"], facts["locked"], facts["points"]) == (
-        True,
-        True,
-        False,
-        2,
-    )
+        True, True, False, 2,
+    )  # fmt: skip
 
 
 def test_grading_ignores_answers_and_its_maximum_is_that_of_the_tests(
@@ -190,15 +181,12 @@ def test_points_of_formgrader_are_in_the_export_beside_the_maximum(course, grade
     assert "Points given by hand in nbgrader count for ada." in output
     assert rows_of(table) == [
         {
-            "student": "",
-            "name": "points possible",
-            NAME: "12",
-            f"{NAME}: why_one": "2",
+            "student": "", "name": "points possible", NAME: "12", f"{NAME}: why_one": "2",
             "total": "12",
         },
         {"student": "ada", "name": "", NAME: "5.5", f"{NAME}: why_one": "1.5", "total": "5.5"},
         {"student": "ben", "name": "", NAME: "4", f"{NAME}: why_one": "0", "total": "4"},
-    ]
+    ]  # fmt: skip
 
 
 def test_answer_that_waits_in_formgrader_is_named(course, grades, gradebook):
@@ -219,17 +207,9 @@ def test_points_by_a_decision_are_a_sentence(course, grades):
         api.report(grades, course.root)
     assert len(error.value.problems) == 1
     code, output = run(
-        "decide",
-        "ada",
-        "-a",
-        NAME,
-        "--points",
-        "1",
-        "--grades",
-        str(grades),
-        *SIGNED,
+        "decide", "ada", "-a", NAME, "--points", "1", "--grades", str(grades), *SIGNED,
         course=course,
-    )
+    )  # fmt: skip
     assert code == 2 and "--points" in output
 
 

@@ -28,13 +28,8 @@ MEGABYTE = 1 << 20
 PIECE = MEGABYTE // 4
 LEFT_BEHIND = "sandbox_trial"
 SYSTEM_FILES = (
-    "/etc/passwd",
-    "/etc/hostname",
-    "/var/log",
-    "/sys/kernel",
-    "/sys/devices",
-    "/dev/shm",
-)
+    "/etc/passwd", "/etc/hostname", "/var/log", "/sys/kernel", "/sys/devices", "/dev/shm",
+)  # fmt: skip
 WRITABLE = ("/", "/tmp", "/var/tmp", "/usr", "/etc", "/dev", "/dev/shm")
 LIMITS = ("AS", "DATA", "CPU", "FSIZE", "NOFILE", "NPROC")
 PROGRAM = next(

@@ -129,12 +129,9 @@ def solved_on_the_path(material: Material, *folders: Path) -> Iterator[None]:
 
 def _code(source: str) -> dict[str, object]:
     return {
-        "cell_type": "code",
-        "metadata": {},
-        "execution_count": None,
-        "outputs": [],
+        "cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [],
         "source": source,
-    }
+    }  # fmt: skip
 
 
 def _notebook(cells: list[dict[str, object]]) -> str:

@@ -40,17 +40,17 @@ class Entries:
     """A record of the names that are entered while it is active.
 
     Without a `test_file`, all that is entered then belongs to the student's code. With one, only
-    what is entered from a frame that is the student's `own` does: this process runs the test, too.
+    what is entered from a frame that is the student's `is_own` does: this process runs the test, too.
     """
 
     def __init__(
         self,
         names: Iterable[str] = (),
-        own: Callable[[FrameType], bool] | None = None,
+        is_own: Callable[[FrameType], bool] | None = None,
         test_file: str = "",
     ) -> None:
         self.found: dict[str, Place] = {}
-        self._own = own or (lambda frame: source.is_students(frame.f_code.co_filename))
+        self._is_own = is_own or source.is_in_cells
         self._test_file = test_file
         self._told = 0
         self._active = False
@@ -172,7 +172,7 @@ class Entries:
         """Return the student's line that is running; None if this is the test's doing."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            if self._own(frame):
+            if self._is_own(frame):
                 return frame.f_code.co_filename, frame.f_lineno
             if self._test_file and frame.f_code.co_filename == self._test_file:
                 return None

@@ -1,4 +1,4 @@
-"""The untrusted side: holds a student's module and answers requests about it.
+"""The untrusted side: holds a student's module and answers requests about it, in a worker or at home.
 
 The student's code can take over this process, so no decision is made here: the trusted side trusts
 no names, flags or errors, and only compares the returned values. Isolation is the task of `jail`
@@ -6,17 +6,13 @@ before `serve` is called.
 """
 
 import builtins
-import gc
 import io
 import linecache
 import random
-import socket
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout, suppress
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +22,7 @@ from torch import nn
 from autograder.bridge.inside import loading, shell
 from autograder.bridge.inside.callables import TestCallable
 from autograder.bridge.inside.entries import Entries
-from autograder.bridge.inside.stand_ins import Names, stand_in
-from autograder.bridge.inside.surroundings import (
-    add_names_of_site,
-    let_loops_do_without_sockets,
-    nobody_there,
-)
-from autograder.bridge.inside.traces import Traces
+from autograder.bridge.inside.surroundings import nobody_there
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.calls import Call, CallReply, Mark
 from autograder.bridge.shared.containers import containers, contents, mapped, same_things
@@ -48,7 +38,6 @@ from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.bridge.shared.random_states import random_states
 from autograder.source import text as source
-from autograder.walls.inside.imports import miss_programs
 
 # plain data, or without an interface for tests
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}
@@ -57,12 +46,14 @@ _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}
 class Server:
     """The student's module and the objects created by it, addressed by number."""
 
-    # asked before the text is run
-    names_used = staticmethod(source.names_used)
-    outline = staticmethod(source.outline)
-
-    def __init__(self, module: types.ModuleType) -> None:
+    def __init__(
+        self,
+        module: types.ModuleType,
+        is_own: Callable[[types.FrameType], bool] = source.is_in_cells,
+    ) -> None:
+        """`is_own` decides which frames of a traceback are the student's."""
         self.module = module
+        self._is_own = is_own
         self.objects: list[Any] = []
         # by identity, which is unique because `objects` keeps them alive
         self.numbers: dict[int, int] = {}
@@ -72,9 +63,6 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
-        self.is_loaded = False
-        self._traces: Traces | None = None
-        self._installed = ExitStack()
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -92,27 +80,26 @@ class Server:
         self,
         text: str,
         filename: str,
-        forbidden: Sequence[str] = (),
-        stand_ins: dict[str, bool] | None = None,
         limit: float | None = None,
         skipped: Sequence[Sequence[Any]] = (),
-        traced: bool = False,
     ) -> dict[str, Any]:
-        """Run the submission; a statement that fails stops itself alone (see `loading.TextLoading`).
+        """Run the text; a statement that fails stops itself alone (see `loading.TextLoading`).
 
-        Once more, it runs in a new module, which takes the place of the first one; if both times are
-        `traced`, `left` of the answer tells whether it has left anything elsewhere since.
-        `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
-        answers, and whether they are classes of modules. Loading is stopped after `limit` seconds
-        of processor time; what was defined before counts. `stopped` of the answer tells where, and
-        `skipped` are such places of an earlier loading.
+        Loading is stopped after `limit` seconds of processor time; what was defined before counts.
+        `stopped` of the answer tells where, and `skipped` are such places of an earlier loading.
         """
-        left = self._traces is not None and self._traces.are_left(self.module.__name__)
-        if self.is_loaded:
-            self._forget_module()
-        self.is_loaded = True
-        self.entries = Entries(forbidden)
-        self._installed = self.entries.install()
+        space = self.module.__dict__
+        return self.run_text(text, filename, space, loading.LoadingLimit(limit), skipped)
+
+    def run_text(
+        self,
+        text: str,
+        filename: str,
+        names: dict[str, Any],
+        limit: loading.LoadingLimit,
+        skipped: Sequence[Sequence[Any]],
+    ) -> dict[str, Any]:
+        """Run the text in the module; what its top binds goes to `names`."""
         sys.modules[self.module.__name__] = self.module
         space = self.module.__dict__
         space["__file__"] = filename
@@ -122,11 +109,9 @@ class Server:
         if filename.endswith(".ipynb"):
             sys.modules["autograder.notebook"] = shell.silent_notebook()
             history = shell.History(space)
-        fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
-        names = Names(space, fixed) if fixed else space
         text_loading = loading.TextLoading(
             (space, names),
-            loading.LoadingLimit(limit),
+            limit,
             {(str(name), int(line)) for name, line in skipped},
             source.leaves_main_out(text),
         )
@@ -141,20 +126,11 @@ class Server:
                 value = text_loading.run(code, name)
                 if history:
                     history.end(value)
-        self._traces = Traces() if traced else None
         return {
-            **({"left": left} if traced else {}),
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],
             "absent": [list(missing) for missing in text_loading.absent[:20]],
         }
-
-    def _forget_module(self) -> None:
-        self._installed.close()
-        self.module = types.ModuleType(self.module.__name__)
-        for book in (self.objects, self.numbers, self.graphs):
-            book.clear()
-        gc.collect()  # its functions and classes are in cycles, and may hold much
 
     def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
         if isinstance(failure, BaseException):
@@ -381,9 +357,7 @@ class Server:
         }
 
     def describe_error(self, error: BaseException) -> dict[str, Any]:
-        return _as_table(
-            describe_error(error, lambda step: source.is_students(step.f_code.co_filename))
-        )
+        return _as_table(describe_error(error, self._is_own))
 
     def beside(self) -> dict[str, Any]:
         """Return what goes with the next message: forbidden names that were entered, and printed text."""
@@ -416,78 +390,6 @@ class _PrintedText(io.BytesIO):
         return text
 
 
-def serve(sock: socket.socket) -> None:
-    """Answer requests until the other side closes the connection."""
-    sys.addaudithook(miss_programs)
-    torch.compile = loading.uncompiled
-    torch.jit._state.disable()  # scripts run as Python, and no source code has to be found for them
-    let_loops_do_without_sockets()
-    add_names_of_site()
-    server = Server(types.ModuleType("submission"))
-    server.exchange = partial(exchange, server, sock)
-    with nobody_there("submission.py", shell.Shell(vars(server.module))):
-        while True:
-            try:
-                number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-            except EOFError:
-                return
-            answer_one(server, sock, number, operation, arguments)
-
-
-def exchange(server: Server, sock: socket.socket, question: dict[str, Any]) -> dict[str, Any]:
-    """Ask the other side, and answer its requests until its reply comes."""
-    wire.send(sock, question, register=server.register)
-    while True:
-        number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        if operation == "return":
-            reply: dict[str, Any] = arguments
-            return reply
-        answer_one(server, sock, number, operation, arguments)
-
-
-def rehearse() -> None:
-    """Run every common code path once, so that forks of this process share its pages and imports."""
-    server = Server(types.ModuleType("rehearsal"))
-    server.seed(0)
-    text = Path(__file__).with_name("rehearsal.py.txt").read_text("utf-8")
-    server.names_used(text, "rehearsal.py")
-    server.load(text, "rehearsal.py")
-    call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
-    reply = answer(
-        server, "call", {"target": [None, ["Model"]], "args": (4,), "wanted": [], **call}
-    )
-    wire.parse(wire.dumps(reply, server.register))
-    x = torch.randn(2, 3, 4)
-    call |= {"target": [wire.Handle(0), []], "args": (x,), "wanted": [0], "modules": [0]}
-    wire.parse(wire.dumps(answer(server, "call", call), server.register))
-    server.backward(server.calls, [torch.ones(2, 3, 4)])
-    wire.parse(wire.dumps(answer(server, "find", {"name": "nothing"}), server.register))
-    answer(
-        server,
-        "call",
-        {**call, "target": [None, ["unfinished"]], "args": (), "wanted": [], "modules": []},
-    )
-    for name in ("rehearsal", "rehearsal.py"):
-        sys.modules.pop(name, None)
-        linecache.cache.pop(name, None)
-
-
-def answer_one(
-    server: Server, sock: socket.socket, number: int, operation: str, arguments: dict[str, Any]
-) -> None:
-    reply = answer(server, operation, arguments)
-    if not number:
-        return  # this request has no reply
-    _flush()
-    try:
-        frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
-    except wire.WireError as error:
-        frame = wire.dumps({"id": number, "error": unsendable(error)})
-    except BaseException as error:  # the student's own properties and class names may fail, too
-        frame = wire.dumps({"id": number, "error": server.describe_error(error)})
-    wire.send_frame(sock, frame)
-
-
 def unsendable(error: wire.WireError) -> dict[str, Any]:
     """Describe a reply that cannot be encoded."""
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
@@ -503,13 +405,6 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
             reply = {"error": server.describe_error(error)}
     return {**reply, **server.beside()}
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        # closed by the student, or its file is full
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
 
 
 def _as_table(error: RemoteException) -> dict[str, Any]:

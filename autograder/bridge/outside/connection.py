@@ -54,6 +54,7 @@ class Connection:
         self.forbids = True  # whether it forbids any names
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
+        self.last_call = ""  # of this test, as a line to paste; empty if it cannot be one
         self.mirrors: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
@@ -102,6 +103,7 @@ class Connection:
         for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
             book.clear()
         self._callbacks = 0
+        self.last_call = ""
         self.transcript = self.new_transcript()
         self.request(
             "seed",

@@ -1,26 +1,49 @@
 """A module in this process, for a student's own checks and for the reference; it isolates nothing."""
 
-import linecache
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.bridge.shared.errors import describe_error, missing_name
-from autograder.source import text as source
+from autograder.bridge.shared.errors import RemoteException, missing_name, told_exception
 
 if TYPE_CHECKING:
     from autograder.bridge.inside.entries import Place
 
 
-class LocalStudent:
-    """A student's module that raises MissingNameError for missing names."""
+@dataclass(frozen=True)
+class Loaded:
+    """A module as far as it ran, what failed on the way, and the processor time that it took.
 
-    def __init__(self, module: types.ModuleType, load_error: BaseException | None = None) -> None:
+    `absent` are the modules that it imports and that are not there, each with the line and the name
+    of its cell.
+    """
+
+    module: types.ModuleType
+    failures: tuple[RemoteException, ...] = ()
+    absent: tuple[tuple[str, int, str], ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def problem(self) -> str:
+        """What went wrong first; empty for a text that runs."""
+        for failure in self.failures:
+            return f"{failure.type}: {failure.text}"
+        for name, line, _ in self.absent:
+            return f"there is no module `{name}` (line {line})"
+        return ""
+
+
+class LocalStudent:
+    """A student's module that raises MissingNameError for missing names; `failures` occurred while it was loaded."""
+
+    def __init__(self, module: types.ModuleType, failures: Sequence[RemoteException] = ()) -> None:
         self._module = module
-        self.load_error = load_error
+        self._failures = failures
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -28,11 +51,7 @@ class LocalStudent:
         try:
             return getattr(self._module, name)
         except AttributeError:
-            is_of_student = from_file(getattr(self._module, "__file__", None) or "")
-            stopped = [
-                describe_error(error, is_of_student) for error in (self.load_error,) if error
-            ]
-            raise missing_name(name, stopped) from self.load_error
+            raise missing_name(name, self._failures) from None
 
 
 @contextmanager
@@ -52,23 +71,28 @@ def recording(
         places.update(entries.found)
 
 
-def load_text(text: str, filename: str, name: str) -> LocalStudent:
-    """Run a module's text; an error is kept in `load_error`, with the names before it."""
-    module = types.ModuleType(name)
-    module.__file__ = filename
-    sys.modules[name] = module
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    for cell_name, code in source.cells(text, filename):
-        try:
-            exec(compile(code, cell_name, "exec"), module.__dict__)
-        except (Exception, SystemExit) as error:
-            return LocalStudent(module, error)
-    return LocalStudent(module)
+def load(text: str, filename: str, name: str = "", seconds: float | None = None) -> Loaded:
+    """Run a text as a worker does: a notebook's `check(...)` cells do nothing, a statement that fails stops itself.
 
+    `name` is the module's, if it is not the file's. With `seconds` of processor time, a statement
+    that takes longer is stopped. Raises ValueError for a notebook that cannot be read.
+    """
+    from autograder.bridge.inside.server import Server
 
-def load_file(path: Path, name: str | None = None) -> LocalStudent:
-    """As `load_text`, for a file; raises OSError or UnicodeDecodeError if it cannot be read."""
-    return load_text(path.read_text("utf-8-sig"), str(path), name or path.stem)
+    server = Server(types.ModuleType(name or Path(filename).stem))
+    notebook = sys.modules.get("autograder.notebook")
+    begun = time.process_time()
+    try:
+        answer = server.load(text, filename, limit=seconds)
+    finally:
+        sys.modules.pop("autograder.notebook", None)
+        if notebook is not None:
+            sys.modules["autograder.notebook"] = notebook
+    failures = tuple(map(told_exception, answer["errors"]))
+    if any(failure.type == "KeyboardInterrupt" for failure in failures):
+        raise KeyboardInterrupt
+    absent = tuple((missing, line, piece) for missing, line, piece in answer["absent"])
+    return Loaded(server.module, failures, absent, time.process_time() - begun)
 
 
 def from_file(filename: str) -> Callable[[types.FrameType], bool]:

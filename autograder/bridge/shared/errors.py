@@ -119,11 +119,11 @@ class StudentRaisedError(StudentError):
         return self.remote.text
 
 
-def describe_error(error: BaseException, own: Callable[[FrameType], bool]) -> RemoteException:
-    """Describe an error on the side where it was raised; `own` decides which frames are the student's."""
+def describe_error(error: BaseException, is_own: Callable[[FrameType], bool]) -> RemoteException:
+    """Describe an error on the side where it was raised; `is_own` decides which frames are the student's."""
     frames = []
     for step, line in traceback.walk_tb(kept_by(error, BaseException, "__traceback__")):
-        texts = source.frame_texts(step, line, error) if own(step) else None
+        texts = source.frame_texts(step, line, error) if is_own(step) else None
         if texts:
             short = [text[:MAX_FRAME_TEXT] for text in texts]
             frames.append(Frame(Path(step.f_code.co_filename).name, line, *short))

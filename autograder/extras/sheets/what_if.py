@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from autograder.bridge.outside.local import LocalStudent, load_text
+from autograder.bridge.outside.local import LocalStudent, load
 from autograder.course.config import Assignment
 from autograder.course.mistakes import Mistake
 from autograder.extras.sheets.own_code import Change, OwnCode, hunks_of
@@ -206,7 +206,8 @@ class Trials(AbstractContextManager["Trials"]):
 def _course_module(stem: str, text: str) -> LocalStudent:
     """Return a text of the course's own, loaded in this process: it is trusted as the solution is."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return load_text(text, f"{stem}.py", f"mistake_{stem}_{digest}")
+    loaded = load(text, f"{stem}.py", f"mistake_{stem}_{digest}")
+    return LocalStudent(loaded.module, loaded.failures)
 
 
 @cache

@@ -18,7 +18,7 @@ from autograder.walls.outside.remedies import remedy
 from autograder.walls.outside.unavailable import ForkServerNeededError, SandboxUnavailableError
 from autograder.walls.outside.worker_process import WorkerProcess, receive
 
-SERVER_ENTRY = "autograder.bridge.inside.server:serve"
+SERVER_ENTRY = "autograder.bridge.inside.worker:serve"
 PROBE_ENTRY = "autograder.walls.inside.probe:run"
 PROBE_LIMITS = Limits(
     cpu_seconds=5,

@@ -7,12 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
+from autograder.checks import pictured
+
 SENTENCE = ["dog", "bites", "man", "and", "runs"]
 SHUFFLED = [2, 1, 0, 4, 3]
 CLOCKS = {0: 1.0, 4: 0.316228, 8: 0.1, 12: 0.0316228}  # the first column of a clock: radians a step
 
 
-def heatmap_of_the_table(student) -> Figure:
+def heatmap_of_the_table(student) -> tuple[Figure, str]:
     """On the left the columns flicker; to the right they turn slower and slower, until they hardly move."""
     table = student.positional_encoding(60, 64)  # (60, 64)
     figure = Figure(figsize=(6.4, 5), layout="constrained")
@@ -22,10 +24,22 @@ def heatmap_of_the_table(student) -> Figure:
     axes.set(xlabel="column", ylabel="position", xticks=range(0, 64, 8))
     axes.set_title("60 positions, 64 columns", loc="left")
     figure.colorbar(image, ax=axes, label="value", ticks=[-1, 0, 1])
-    return figure
+    return figure, pictured.sentence(
+        f"Position 0 begins with {pictured.listed(values[0, :4])}, position 1 with {pictured.listed(values[1, :4])}",
+        *(
+            f"column {column} is {pictured.span(values[:, column])} "
+            f"and changes its sign {turns(values[:, column])} times"
+            for column in (0, 15, 31, 63)
+        ),
+    )
 
 
-def clock_hands(student) -> Figure:
+def turns(column: Tensor) -> int:
+    """How often the numbers of a column change their sign."""
+    return int((column[1:] * column[:-1] < 0).sum())
+
+
+def clock_hands(student) -> tuple[Figure, str]:
     """Every point lies in its ring, position 0 at twelve; time runs clockwise, slower on every clock."""
     table = student.positional_encoding(13, 32).detach()  # (13, 32)
     figure = Figure(figsize=(9, 3.1), layout="constrained")
@@ -33,7 +47,19 @@ def clock_hands(student) -> Figure:
         draw_clock(axes, table[:, column], table[:, column + 1], speed)
         axes.set_title(f"columns {column} and {column + 1}")
     figure.suptitle("Positions 0 to 12 on four clocks (across: first column, up: second)", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"Clock {clock}: position 12 is at {pictured.listed(table[12, column : column + 2])}, "
+            f"{off(table, column, speed)} from its ring"
+            for clock, (column, speed) in enumerate(CLOCKS.items(), 1)
+        ),
+    )
+
+
+def off(table: Tensor, column: int, speed: float) -> str:
+    """How far the last point of a clock is from its ring."""
+    turn = speed * (len(table) - 1)
+    return pictured.number(math.dist(table[-1, column : column + 2].tolist(), (math.sin(turn), math.cos(turn))))
 
 
 def draw_clock(axes: Axes, across: Tensor, up: Tensor, speed: float) -> None:
@@ -52,7 +78,7 @@ def draw_clock(axes: Axes, across: Tensor, up: Tensor, speed: float) -> None:
     axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.45), xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
 
 
-def ridge_of_similarity(student) -> Figure:
+def ridge_of_similarity(student) -> tuple[Figure, str]:
     """A bright ridge runs down the diagonal; each position has the same hill, as only the distance counts."""
     table = student.positional_encoding(60, 64).detach()  # (60, 64)
     products = table @ table.T  # (60, 60)
@@ -67,7 +93,7 @@ def ridge_of_similarity(student) -> Figure:
     right.set_title("Three rows of it", loc="left")
     right.margins(y=0.15)
     right.legend(loc="upper center", ncols=3, frameon=False)
-    return figure
+    return figure, pictured.sentence(f"The products are {pictured.span(products)}", pictured.lines(right))
 
 
 def draw_products(axes: Axes, products: Tensor, across: str, down: str) -> None:
@@ -76,7 +102,7 @@ def draw_products(axes: Axes, products: Tensor, across: str, down: str) -> None:
     axes.figure.colorbar(image, ax=axes, shrink=0.85)
 
 
-def what_the_module_adds(student) -> Figure:
+def what_the_module_adds(student) -> tuple[Figure, str]:
     """Output minus input: in both sentences the first rows of the table, whatever the words were."""
     module = student.SinusoidalPositionalEncoding(d_model=16, max_len=20)
     words = torch.randn(2, 9, 16, generator=torch.Generator().manual_seed(2))  # (B, T, C)
@@ -95,10 +121,14 @@ def what_the_module_adds(student) -> Figure:
         axes.label_outer()
     figure.axes[0].set_ylabel("position")
     figure.colorbar(image, ax=figure.axes, label="value")
-    return figure
+    return figure, pictured.sentence(
+        f"The module adds to a sentence: {pictured.cells(panels['what was added'], 'position', 'feature', from_=1e-6)}",
+        f"What it adds to another sentence is up to "
+        f"{pictured.number((output[0] - words[0] - output[1] + words[1]).abs().max())} apart",
+    )
 
 
-def shuffle_experiment(student) -> Figure:
+def shuffle_experiment(student) -> tuple[Figure, str]:
     """Without positions no word notices the shuffle; with them every word's output changes.
 
     Each bar is the distance between a word's output of attention in the first order and in the second.
@@ -119,7 +149,10 @@ def shuffle_experiment(student) -> Figure:
     axes.set_title(f"“{' '.join(SENTENCE)}” against “{second}”", loc="left", fontsize=10)
     axes.set_ylim(0, max(1.0, 1.3 * float(torch.stack([without, with_them]).max())))
     axes.legend(loc="upper right", ncols=2, frameon=False)
-    return figure
+    return figure, pictured.sentence(
+        f"Without positions the outputs move by {pictured.span(without)}",
+        f"with yours: {pictured.listed(with_them, SENTENCE)}",
+    )
 
 
 def distance_after_shuffle(words: Tensor, add_positions) -> Tensor:
@@ -132,7 +165,7 @@ def distance_after_shuffle(words: Tensor, add_positions) -> Tensor:
     return (mixed[:, shuffle.argsort()] - straight).norm(dim=-1)[0]
 
 
-def learned_before_and_after(student) -> Figure:
+def learned_before_and_after(student) -> tuple[Figure, str]:
     """Before training, a position resembles only itself; after it, neighbours are alike and a ridge appears."""
     module = student.TokenAndPositionEmbedding(vocab_size=7, block_size=24, embed_size=16)
     start_small(module)
@@ -146,7 +179,13 @@ def learned_before_and_after(student) -> Figure:
         axes.set(xlabel="position", ylabel="position")
         axes.set_title(f"How alike are two positions? {moment.capitalize()}", loc="left", fontsize=10)
     figure.colorbar(image, ax=figure.axes, label="cosine", ticks=[-1, 0, 1])
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{moment}: cosines of neighbours are {pictured.span(products.diagonal(1))}, "
+            f"of all {pictured.span(products)}"
+            for moment, products in moments.items()
+        ),
+    )
 
 
 def start_small(module: nn.Module) -> None:

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
+from autograder.checks import pictured
 from autograder.fakes import Die
 
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#8c8c8c"
@@ -16,7 +17,7 @@ SHARES = [0.45, 0.25, 0.15, 0.1, 0.05]
 WORDS = ["sea", "bird", "boat", "lamp", "moon"]
 
 
-def windows_on_the_text(student) -> Figure:
+def windows_on_the_text(student) -> tuple[Figure, str]:
     """Each row is one window: filled squares are what the model reads, and every answer stands one step later.
 
     So the answers, in frames, cover the filled squares except the first and end one step beyond them. The rows
@@ -43,7 +44,12 @@ def windows_on_the_text(student) -> Figure:
     axes.set_xlabel("the text")
     axes.set_ylabel("row of the batch")
     axes.set_title("Where the windows lie", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"row {row} reads {pictured.span(seen)} and its answers are {pictured.span(answers)}"
+            for row, (seen, answers) in enumerate(zip(x[:4].tolist(), y[:4].tolist()))
+        ),
+    )
 
 
 def box(x: float, y: float, width: float, height: float) -> tuple[list[float], list[float]]:
@@ -52,7 +58,7 @@ def box(x: float, y: float, width: float, height: float) -> tuple[list[float], l
     return [left, right, right, left, left], [low, low, high, high, low]
 
 
-def price_of_a_guess(student) -> Figure:
+def price_of_a_guess(student) -> tuple[Figure, str]:
     """The surer of the right word, the cheaper: from nothing at a probability of 1 upwards without end.
 
     The curve passes through ln 2 at one half. The dot is a model that knows nothing: probability 1/V, loss ln V.
@@ -79,7 +85,10 @@ def price_of_a_guess(student) -> Figure:
     axes.set_xlabel("probability of the right word")
     axes.set_ylabel("loss")
     axes.set_title("What a guess costs", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        pictured.curve(losses, "the loss", shares),
+        f"At the dot it is {pictured.number(nothing)}",
+    )
 
 
 def logits_of(share: Tensor, V: int) -> Tensor:
@@ -90,7 +99,7 @@ def logits_of(share: Tensor, V: int) -> Tensor:
     return logits[None, None]
 
 
-def ripples(student) -> Figure:
+def ripples(student) -> tuple[Figure, str]:
     """Change one character, and see where the logits move: everything above the diagonal stays black.
 
     Below it, every cell is lit: a model that sees less than its whole past wastes what it has read.
@@ -114,7 +123,7 @@ def ripples(student) -> Figure:
     axes.set_ylabel("… how far do the logits after character t move?")
     axes.set_title(finding(leaks, blind), loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="square root of the largest move (black: none)")
-    return figure
+    return figure, pictured.sentence(pictured.cells(light, "after character", "character", from_=0, diagonal=True))
 
 
 def reaction(student, T: int) -> Tensor:
@@ -159,7 +168,7 @@ def apprentice(student):
     return model, torch.Generator().manual_seed(11), student.encode(student.TEXT)
 
 
-def learning_curve(student) -> Figure:
+def learning_curve(student) -> tuple[Figure, str]:
     """The curve goes down its steps: from ln V, knowing nothing, past the unigram line to the bigram line and below.
 
     Below the last line the model uses more than the last character: attention has begun to pay.
@@ -185,7 +194,7 @@ def learning_curve(student) -> Figure:
     axes.set_ylabel("loss")
     axes.set_title("How surprised the model is", loc="left", fontsize=11)
     axes.legend(loc="lower left", frameon=False)
-    return figure
+    return figure, pictured.sentence(pictured.curve(calm, "your loss"))
 
 
 def unigram_loss(data: Tensor, V: int) -> float:
@@ -202,7 +211,7 @@ def bigram_loss(data: Tensor, V: int) -> float:
     return (surprise / pairs.sum()).item()
 
 
-def where_heads_look(student) -> Figure:
+def where_heads_look(student) -> tuple[Figure, str]:
     """After 300 steps the heads differ: a line beside the diagonal looks one place back, a column keeps to one place.
 
     Each square is one head of one layer; its rows show where each character looks. Above the diagonal, all is white.
@@ -219,7 +228,10 @@ def where_heads_look(student) -> Figure:
             axes.set_xticks(range(len(text)), letters, fontsize=6)
             axes.set_yticks(range(len(text)), letters, fontsize=6)
             axes.set_title(f"layer {layer}, head {head}", loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(
+        f"Weights above one half, by layer and head: {pictured.listed((maps > 0.5).sum(dim=(2, 3)))}",
+        f"Above the diagonal the weights add up to {pictured.number(maps.triu(1).sum())}",
+    )
 
 
 def attention_maps(model, ids: Tensor) -> Tensor:
@@ -236,7 +248,7 @@ def attention_maps(model, ids: Tensor) -> Tensor:
     return torch.stack(maps)
 
 
-def first_words(student) -> Figure:
+def first_words(student) -> tuple[Figure, str]:
     """The same beginning, continued after 0, 100 and 1,000 steps: first noise, then syllables, then words.
 
     Much of the last text is learned by heart. The number is the mean loss of the steps just before.
@@ -245,7 +257,7 @@ def first_words(student) -> Figure:
     figure = Figure(figsize=(8, 3.4), layout="constrained")
     axes = figure.subplots()
     axes.axis("off")
-    done, losses = 0, []
+    done, losses, seen = 0, [], []
     for row, steps in enumerate(STEPS):
         losses += student.train(model, data, steps - done, 12, 3e-3, dice)
         done = steps
@@ -253,14 +265,15 @@ def first_words(student) -> Figure:
         written = student.generate(model, start, 150, 0.8, None, torch.Generator().manual_seed(2))
         loss = f"loss {sum(losses[-50:]) / len(losses[-50:]):.2f}" if losses else "knows nothing"
         text = " ".join(student.decode(written[0]).split())
+        seen.append(f"after {steps:,} steps, {loss}, it writes: {text[:60]}")
         top = 1 - row / len(STEPS)
         axes.text(0, top, f"after {steps:,} steps\n{loss}", va="top", fontsize=11, color="#9a4300")
         axes.text(0.25, top, "\n".join(textwrap.wrap(text, 58)), va="top", fontsize=10.5, family="monospace")
     axes.set_title("What the model writes", loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(*seen)
 
 
-def skyline(student) -> Figure:
+def skyline(student) -> tuple[Figure, str]:
     """Next words by temperature: low makes the tallest tower taller, high flattens the city, none changes the order.
 
     The lines are what the probabilities should be; the bars are 4,000 words drawn by your own code.
@@ -269,10 +282,12 @@ def skyline(student) -> Figure:
     for axes, temperature in zip(figure.subplots(1, 4, sharey=True), (0.25, 0.5, 1.0, 2.0)):
         draw_city(axes, student, temperature)
     figure.axes[0].set_ylabel("share of the words drawn")
-    return figure
+    return figure, pictured.sentence(
+        *(f"{axes.get_title()}: {pictured.listed(pictured.bars(axes), WORDS)}" for axes in figure.axes),
+    )
 
 
-def one_city(student, temperature: float = 1.0, top_k: int = 3) -> Figure:
+def one_city(student, temperature: float = 1.0, top_k: int = 3) -> tuple[Figure, str]:
     """With top_k = 3 only the three tallest towers are left, and grow: together they still hold all probability.
 
     In a notebook with ipywidgets, two sliders change the temperature and top_k.
@@ -282,7 +297,7 @@ def one_city(student, temperature: float = 1.0, top_k: int = 3) -> Figure:
     draw_city(axes, student, temperature, top_k)
     axes.set_title(f"temperature {temperature:g}, top_k = {top_k}", fontsize=11)
     axes.set_ylabel("share of the words drawn")
-    return figure
+    return figure, pictured.sentence(f"{axes.get_title()}: {pictured.listed(pictured.bars(axes), WORDS)}")
 
 
 def draw_city(axes: Axes, student, temperature: float, top_k: int = len(WORDS)) -> None:

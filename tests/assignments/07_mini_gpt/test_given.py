@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 import torch
 
+from autograder.bridge.outside.local import load
 from autograder.course.config import load_course
-from autograder.selfcheck.workspace import run_text
 
 HERE = Path(__file__).resolve().parent
 COURSE = load_course(HERE)
@@ -22,7 +22,7 @@ NEED_PYTORCH_S_ATTENTION = ("stacked_weights", "einsum_and_own_parameters")
 
 
 def module_of(file: Path) -> ModuleType:
-    return run_text(file.read_text("utf-8"), file.name).module
+    return load(file.read_text("utf-8"), file.name).module
 
 
 def solution(name: str) -> ModuleType:

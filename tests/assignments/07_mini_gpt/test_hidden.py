@@ -81,20 +81,20 @@ def fair(count, share, what, total=TOSSES):
     checks.between(count / total, share - margin / total, share + margin / total, what)
 
 
-def twins(student, reference, V=11, C=24, block_size=7, num_heads=4, num_layers=2):
-    """The student's model and the solution's in float64 and eval mode, with the same random weights."""
-    sizes = (V, C, block_size, num_heads, num_layers)
-    expected = checks.randomize(reference.TransformerLanguageModel(*sizes).double()).eval()
-    model = student.TransformerLanguageModel(*sizes).double()
+def twins(student, reference, dtype=torch.float32, num_layers=2):
+    """The student's model and the solution's in eval mode, with the same random weights."""
+    sizes = (11, 24, 7, 4, num_layers)
+    expected = checks.randomize(reference.TransformerLanguageModel(*sizes).to(dtype)).eval()
+    model = student.TransformerLanguageModel(*sizes).to(dtype)
     model.eval()
     checks.copy_parameters(expected, model, "the model")
     return model, expected
 
 
-def twin_blocks(student, reference, C=24, num_heads=4):
-    """A block of the student's and one of the solution's in float64, with the same random weights."""
-    expected = checks.randomize(reference.Block(C, num_heads).double()).eval()
-    block = student.Block(C, num_heads).double()
+def twin_blocks(student, reference, dtype=torch.float32, C=24, num_heads=4):
+    """A block of the student's and one of the solution's in eval mode, with the same random weights."""
+    expected = checks.randomize(reference.Block(C, num_heads).to(dtype)).eval()
+    block = student.Block(C, num_heads).to(dtype)
     block.eval()
     checks.copy_parameters(expected, block, "the block")
     return block, expected
@@ -160,8 +160,6 @@ def test_loss_is_the_cross_entropy(student):
     loss = student.language_model_loss(logits, targets)
     checks.close(loss, surprise.mean(), "the loss")
     checks.dtype(loss, torch.float64, "the loss of logits in float64")
-    small = student.language_model_loss(logits.float(), targets)
-    checks.dtype(small, torch.float32, "the loss of logits in float32")
     checks.input_untouched(student.language_model_loss, logits, targets)
 
 
@@ -218,7 +216,7 @@ def test_model_owns_its_parts(student, reference):
 ))
 def test_block_with_the_same_weights(student, reference):
     """With the solution's weights, a block gives the solution's output, for one word and for many, in both modes."""
-    block, expected = twin_blocks(student, reference)
+    block, expected = twin_blocks(student, reference, torch.float64)
     for T, training in ((7, False), (5, True), (1, False)):
         block.train(training)
         x = 1 + 2 * torch.randn(3, T, 24, dtype=torch.float64)
@@ -239,7 +237,7 @@ def test_silent_sublayers_leave_the_stream_alone(student, reference):
         block.ff[2].weight,
         block.ff[2].bias,
     ]
-    x = 3 * torch.randn(2, 5, 24, dtype=torch.float64)
+    x = 3 * torch.randn(2, 5, 24)
     checks.silent_sublayers(block, x, silence, lambda stream: stream)
 
 
@@ -247,21 +245,20 @@ def test_silent_sublayers_leave_the_stream_alone(student, reference):
 def test_the_block_sees_the_whole_past_and_no_future(student, reference):
     """In a block, each word's output depends on itself and on every earlier word, and on no later one, at any length."""
     block, _ = twin_blocks(student, reference)
-    checks.causal_by_gradient(block, torch.randn(2, 6, 24, dtype=torch.float64), what="the block's output")
-    x = torch.randn(1, LONG, 24, dtype=torch.float64)
+    checks.causal_by_gradient(block, torch.randn(2, 6, 24), what="the block's output")
+    x = torch.randn(1, LONG, 24)
     output = block(x)
     checks.shape(output, (1, LONG, 24), f"the block's output for {LONG} words")
     for T in (1, 9, LONG - 9):
         what = f"the block's output for the first {T} of {LONG} words, compared with the output for all,"
-        checks.close(block(x[:, :T]), output[:, :T], what)
-    x[:, 0] = torch.randn(24, dtype=torch.float64)
+        checks.close(block(x[:, :T]), output[:, :T], what, atol=CLOSE)
+    x[:, 0] = torch.randn(24)
     moved = (block(x) - output).abs().amax(dim=(0, 2))  # (T,)
-    checks.true((moved > 1e-9).all(), "The first word has no influence on some later word.")
+    checks.true((moved > 0).all(), "The first word has no influence on some later word.")
 
 
-@task("model", 1.5, needs="test_model_gives_logits_for_every_word", promise=(
+@task("model", 1.25, needs="test_model_gives_logits_for_every_word", promise=(
     "a vector for the word plus a vector for its position, then the blocks, then one last layer norm, then a linear",
-    "with PyTorch's default eps",
 ))
 def test_model_with_the_same_weights(student, reference):
     """With the solution's weights, the model gives the solution's logits and loss, for short and long texts."""
@@ -271,8 +268,19 @@ def test_model_with_the_same_weights(student, reference):
         ids, targets = torch.randint(11, (3, T)), torch.randint(11, (3, T))
         logits, loss = model(ids, targets)
         expected_logits, expected_loss = expected(ids, targets)
-        checks.close(logits, expected_logits, f"the logits for {T} words", axes=LOGITS, **EXACT)
-        checks.close(loss, expected_loss, f"the loss for {T} words", **EXACT)
+        checks.close(logits, expected_logits, f"the logits for {T} words", axes=LOGITS, atol=CLOSE)
+        checks.close(loss, expected_loss, f"the loss for {T} words", atol=CLOSE)
+
+
+@task("model", 0.25, needs="test_model_with_the_same_weights", promise="with PyTorch's default eps")
+def test_model_to_the_last_digit(student, reference):
+    """In float64, the model gives the solution's logits and loss to nine digits."""
+    model, expected = twins(student, reference, torch.float64)
+    ids, targets = torch.randint(11, (3, 7)), torch.randint(11, (3, 7))
+    logits, loss = model(ids, targets)
+    expected_logits, expected_loss = expected(ids, targets)
+    checks.close(logits, expected_logits, "the logits in float64", axes=LOGITS, **EXACT)
+    checks.close(loss, expected_loss, "the loss in float64", **EXACT)
 
 
 @task("model", 0.5, needs="test_model_gives_logits_for_every_word", promise="**no word may see the future**")
@@ -324,7 +332,7 @@ def plain(losses):
       ))
 def test_training_takes_the_right_steps(student, reference):
     """On a text of one single window, losses and weights after a few steps of AdamW are those of the solution."""
-    model, expected = twins(student, reference, num_layers=1)
+    model, expected = twins(student, reference, torch.float64, num_layers=1)
     text, steps, rate = torch.randint(11, (8,)), 5, random.choice((3e-3, 1e-2))
     theirs = reference.train(expected, text, steps, 2, rate, seeded(0))
     mine = plain(student.train(model, text, steps, 2, rate, seeded(0)))

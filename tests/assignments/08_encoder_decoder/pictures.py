@@ -7,6 +7,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
+from autograder.checks import pictured
+
 ENGLISH, FRENCH = ["I", "love", "you"], ["Je", "t'", "aime"]
 PAD, BOS, EOS = 0, 1, 2
 INK, QUIET, WARM = "#222222", "#B0B0B0", "#E69F00"
@@ -15,7 +17,7 @@ INK, QUIET, WARM = "#222222", "#B0B0B0", "#E69F00"
 # -- cross-attention ----------------------------------------------------------------------------
 
 
-def who_looks_where(student) -> Figure:
+def who_looks_where(student) -> tuple[Figure, str]:
     """A row for each French word, a column for each English one: *t'* and *aime* cross. Each row adds up to
     100. On the right the padded slot stays empty, and nothing else has changed."""
     figure = Figure(figsize=(7.4, 3.8), layout="constrained")
@@ -25,7 +27,11 @@ def who_looks_where(student) -> Figure:
     draw_looks(left, weights, ENGLISH, "The memory as it is")
     draw_looks(right, padded, [*ENGLISH, "PAD"], "With a padded slot")
     left.set_ylabel("the word that is written …")
-    return figure
+    return figure, pictured.sentence(
+        pictured.cells(weights, FRENCH, ENGLISH, 0.005),
+        f"With a padded slot, {pictured.cells(padded, FRENCH, [*ENGLISH, 'PAD'], 0.005)}",
+        f"The padded slot gets {pictured.span(padded[:, 3:])}",
+    )
 
 
 def looks(student, slots: int, padded: int) -> Tensor:
@@ -57,7 +63,7 @@ def draw_looks(axes: Axes, weights: Tensor, columns: list[str], title: str) -> N
 # -- the decoder block --------------------------------------------------------------------------
 
 
-def two_xrays(student) -> Figure:
+def two_xrays(student) -> tuple[Figure, str]:
     """Left, nothing glows above the diagonal: no output reacts to a word that is written later. Right, all
     of the memory is lit from the first row on, and only the two padded slots are dark."""
     of_words, of_memory = reactions(student, T=6, S=8, C=12, padded=2)         # (T, T), (T, S)
@@ -74,7 +80,11 @@ def two_xrays(student) -> Figure:
     leaks, dark = bool(of_memory[:, -2:].any()), bool((of_memory[:, :-2] == 0).any())
     finding = "Padding leaks!" if leaks else "Parts of the memory are dark!" if dark else "Looking across"
     right.set_title(finding, loc="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        f"Left, {pictured.cells(of_words, 'output', 'written word', 0, diagonal=True)}",
+        f"Right, {pictured.cells(of_memory, 'output', 'memory word', 0)}",
+        f"In its padded slots, {pictured.cells(of_memory[:, -2:], 'output', 'slot', 0)}",
+    )
 
 
 def reactions(student, T: int, S: int, C: int, padded: int) -> tuple[Tensor, Tensor]:
@@ -115,7 +125,7 @@ def draw_xray(axes: Axes, light: Tensor, label: str) -> None:
 LETTERS, WORD_LENGTH = 8, 5
 
 
-def alignment_while_learning(student) -> Figure:
+def alignment_while_learning(student) -> tuple[Figure, str]:
     """How much the probability of each right letter falls when a source letter is covered. Nothing at first;
     at the end the anti-diagonal, since the first letter to write is the last one read."""
     torch.manual_seed(4)
@@ -137,7 +147,12 @@ def alignment_while_learning(student) -> Figure:
         axes.set_title(f"after {stop} steps", fontsize=10)
     row[0].set_ylabel("letter written")
     figure.colorbar(image, ax=list(row), label="lost probability", shrink=0.8)
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"after {stop} steps, {pictured.cells(alignment, 'letter written', 'letter covered', 0.1)}"
+            for stop, alignment in list(zip(stops, maps))[1::2]
+        ),
+    )
 
 
 def start_afresh(module) -> None:
@@ -214,7 +229,7 @@ class MakeBelieve(nn.Module):
         return [likely.get(word, rest) for word in VOCABULARY]
 
 
-def step_by_step(student) -> Figure:
+def step_by_step(student) -> tuple[Figure, str]:
     """Each column is one step. The orange bar is the word that was taken; in the next column the decoder
     reads it. The last word is EOS, and nothing comes after it."""
     model = MakeBelieve()
@@ -233,7 +248,10 @@ def step_by_step(student) -> Figure:
     row[0].set_ylabel("next word")
     said = " ".join(VOCABULARY[i] for i in written).replace("' ", "'")
     figure.suptitle(f"“{' '.join(ENGLISH)}” → {said}", x=0.01, ha="left", fontsize=11)
-    return figure
+    return figure, pictured.sentence(
+        f"It asks the decoder {len(model.steps)} times and writes {said}",
+        f"the decoder reads last: {' '.join(model.steps[-1][0]) if model.steps else 'nothing'}",
+    )
 
 
 PICTURES = {

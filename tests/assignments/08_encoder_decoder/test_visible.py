@@ -186,7 +186,8 @@ def test_every_layer_of_the_translator_counts(student, seed):
     checks.shape(logits, (3, 5, V), "the logits for 5 written words")
     checks.dtype(logits, torch.float64, "the logits of a translator in float64")
     idle = idle_weights(translator, lambda: translator(src, y))
-    checks.true(not idle, f"The logits do not change with the numbers in {' and '.join(idle)}.")
+    sentence = f"The logits do not change with the numbers in {' and '.join(sorted(idle))}."
+    checks.true(not idle, sentence, telling=f"{sorted(idle)}")
 
 
 @task("greedy", 1)

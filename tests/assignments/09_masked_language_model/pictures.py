@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
+from autograder.checks import pictured
+
 INK, QUIET = "#333333", "#f2f2f2"
 COLORS = {  # what can happen to a word: readable in grey, each with its own lightness and hatching
     "not chosen": (QUIET, ""),
@@ -42,7 +44,7 @@ def disguised(student, ids: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     return student.mask_tokens(ids.clone(), len(student.WORDS), student.MASK, student.SPECIAL, dice)
 
 
-def tape(student) -> Figure:
+def tape(student) -> tuple[Figure, str]:
     """Above, what the model sees of eight sentences: about one ordinary word in seven is coloured, most of them blue.
 
     Where a word was changed, the original stands small beneath it. No grey word is ever coloured. Below, the
@@ -52,17 +54,23 @@ def tape(student) -> Figure:
     strip, chosen, bars = figure.subplot_mosaic(
         [["tape", "tape"], ["chosen", "fates"]], height_ratios=[3, 1.4], width_ratios=[1, 2]
     ).values()
-    draw_tape(strip, student)
+    changed = draw_tape(strip, student)
     draw_counts(chosen, bars, student)
-    return figure
+    return figure, pictured.sentence(
+        f"Words of the sentences above: {changed}",
+        f"Of the whole text, {pictured.listed(pictured.bars(chosen))} % are chosen; of these, "
+        f"{pictured.listed(pictured.bars(bars), FATES)}",
+    )
 
 
-def draw_tape(axes: Axes, student) -> None:
+def draw_tape(axes: Axes, student) -> str:
+    """The sentences, a box for each word; returns how often each fate is seen."""
     text = student.TEXT.splitlines()
     ids = student.encode(text[:: len(text) // ROWS_ON_TAPE][:ROWS_ON_TAPE])
     inputs, labels = disguised(student, ids, 4)
     words = student.WORDS
-    for row, happened in enumerate(fates(student, ids, inputs, labels)):
+    all_fates = fates(student, ids, inputs, labels)
+    for row, happened in enumerate(all_fates):
         for place, fate in enumerate(happened):
             color, hatch = COLORS[fate]
             box = Rectangle((place, row), 0.94, 0.86, facecolor=color, edgecolor="white", hatch=hatch, lw=0)
@@ -92,6 +100,8 @@ def draw_tape(axes: Axes, student) -> None:
     axes.set_title("What the model sees", loc="left", fontsize=11)
     keys = [Patch(facecolor=color, hatch=hatch, label=fate) for fate, (color, hatch) in COLORS.items()]
     axes.legend(handles=keys, ncols=5, frameon=False, fontsize=8.5, loc="upper left", bbox_to_anchor=(0, 0.0))
+    happened = [fate for row in all_fates for fate in row]
+    return pictured.listed([happened.count(fate) for fate in FATES], FATES)
 
 
 def draw_counts(left: Axes, right: Axes, student) -> None:
@@ -117,7 +127,7 @@ def draw_bar(axes: Axes, name: str, percent: float, color: str, hatch: str, expe
     axes.text(middle, max(percent, expected), f"{percent:.1f} %", ha="center", va="bottom", fontsize=9.5)
 
 
-def who_is_corrected(student) -> Figure:
+def who_is_corrected(student) -> tuple[Figure, str]:
     """How strongly the loss pulls at the logits of each position: only the four framed ones light up, all four alike.
 
     The logits are all zeros, so every chosen position is equally wrong. The row without a frame stays dark.
@@ -142,7 +152,7 @@ def who_is_corrected(student) -> Figure:
     axes.set(xlabel="position", ylabel="row of the batch")
     axes.set_title("Where does the loss correct? (framed: chosen)", loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="length of the gradient", shrink=0.85)
-    return figure
+    return figure, pictured.sentence(pictured.cells(pull, "row", "position"))
 
 
 def start_afresh(module) -> None:
@@ -155,7 +165,7 @@ def start_afresh(module) -> None:
             parameter.copy_(fresh if parameter.ndim > 1 else ones)
 
 
-def both_sides(student) -> Figure:
+def both_sides(student) -> tuple[Figure, str]:
     """How far the logits at each position move when one word is replaced: light on both sides of the diagonal.
 
     Only the two columns at the end are dark: there is padding, which gets no attention.
@@ -182,7 +192,10 @@ def both_sides(student) -> Figure:
     axes.set(xlabel="when this word changes …", ylabel="… how far does the answer here move?")
     axes.set_title(finding(moved, real), loc="left", fontsize=11)
     figure.colorbar(image, ax=axes, label="square root of the move (black: none)", shrink=0.85)
-    return figure
+    return figure, pictured.sentence(
+        pictured.cells(moved, "answer", "word", 0),
+        f"In the columns of the padding, {pictured.cells(moved[:, real:], 'answer', 'padding', 0)}",
+    )
 
 
 def finding(moved: Tensor, real: int) -> str:
@@ -192,12 +205,13 @@ def finding(moved: Tensor, real: int) -> str:
     return "The padding is not ignored" if padding else "Every word sees both sides"
 
 
-def best_guesses(student) -> Figure:
+def best_guesses(student) -> tuple[Figure, str]:
     """The five likeliest words for each gap, after a short training: the longest bars should make sense in the sentence.
 
     In the middle everything that helps stands to the right of the gap.
     """
     model = trained(student)
+    seen = []
     figure = Figure(figsize=(9, 3), layout="constrained")
     for axes, question in zip(figure.subplots(1, len(QUESTIONS)), QUESTIONS):
         ids = student.encode([question])  # (1, T)
@@ -206,6 +220,7 @@ def best_guesses(student) -> Figure:
             probabilities = model(ids)[0, place].softmax(dim=-1)  # (V,)
         best = probabilities.topk(5)
         words = [student.WORDS[i] for i in best.indices.tolist()]
+        seen.append(f"{question}: {pictured.listed(100 * best.values[:2], [f'{word}, in %' for word in words])}")
         bars = axes.barh(words, best.values, color="#0072b2")
         axes.bar_label(
             bars, [f"{100 * p:.0f} %" for p in best.values.tolist()], padding=3, fontsize=9
@@ -213,7 +228,7 @@ def best_guesses(student) -> Figure:
         axes.invert_yaxis()
         axes.set(xlim=(0, 1.2), xticks=(0, 0.5, 1), xlabel="probability")
         axes.set_title("\n".join(textwrap.wrap(question.replace("[MASK]", "▢"), 28)), loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(*seen)
 
 
 def trained(student):

@@ -7,6 +7,7 @@ what any mistake gives that is known to change a share.
 
 import math
 import random
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -51,10 +52,20 @@ def share(hits, among):
     return (hits & among).sum().item() / max(among.sum().item(), 1)
 
 
-def within(value, expected, margin, what, fate=""):
+def within(value, expected, margin, what, fate="", also=""):
     """A share is at most so far from the expected one; what became of the words is counted in words."""
-    counted = f"About {2 * round(50 * value)} of 100 {fate}; {100 * expected:.0f} were promised."
+    counted = f"About {2 * round(50 * value)} of 100 {fate}; {100 * expected:.0f} were promised.{also}"
     checks.between(value, expected - margin, expected + margin, what, telling=counted if fate else "")
+
+
+@contextmanager
+def told(words):
+    """If a check inside fails, these words say which mistake it was, whatever the code looks like."""
+    try:
+        yield
+    except checks.CheckFailed as failure:
+        failure.telling = failure.telling or words
+        raise
 
 
 def each_line(hits, expected, what):
@@ -89,7 +100,9 @@ def test_text_stays_as_it_was(student, seed):
         student.mask_tokens(ids, V, mask_id, special_ids, generator, 0.9)
 
     ids = a_text(5, 13, V, [mask_id, *special], 0.2)
-    checks.input_untouched(corrupt, ids, special, what="mask_tokens(...)")
+    with told("the text was changed"):
+        checks.input_untouched(lambda ids: corrupt(ids, list(special)), ids, what="mask_tokens(...)")
+    checks.input_untouched(lambda special: corrupt(ids.clone(), special), special, what="mask_tokens(...)")
 
 
 @task("corruption", 0.5, needs="test_two_tables_come_back",
@@ -117,12 +130,14 @@ def test_eighty_ten_ten(student, seed):
     hidden, asked = corrupted(student, two_words, 5, 1, few, seed, p=0.9)
     chosen = labels != -100  # about 81,000: one point is 7.1 deviations of 80 %, 9.5 of 10 %
     masked, same = inputs == 3, inputs == ids
+    labelled = 10 * round(10 * share(chosen, torch.isin(ids, ordinary_words(V, special))))
+    also = "" if labelled == 90 else f" With p = 0.9, about {labelled} of 100 words have a label."
     within(share(masked, chosen), 0.8, POINT, "the share of chosen words that became the mask",
-           "chosen words became the mask")
+           "chosen words became the mask", also)
     within(share(~masked & ~same, chosen), 0.1, POINT, "the share of chosen words that became another word",
-           "chosen words became another word")
+           "chosen words became another word", also)
     within(share(same, chosen), 0.1, POINT, "the share of chosen words that stayed",
-           "chosen words stayed as they were")
+           "chosen words stayed as they were", also)
     masks = share(hidden == 1, asked != -100)
     within(masks, 0.8, POINT, "the share of masks in a vocabulary with two ordinary words",
            "chosen words became the mask, where only two words are ordinary")
@@ -142,8 +157,11 @@ def test_random_words_are_never_special(student, seed):
         ids = a_text(100, 200, V, sorted(markers), specials=0.2)
         inputs, labels = corrupted(student, ids, V, mask_id, special, seed, p=0.5)
         ordinary = torch.isin(ids, ordinary_words(V, markers))
-        labelled = (labels[~ordinary] != -100).any()
-        checks.true(not labelled, "Special words have labels, too.")
+        asked = markers.intersection(ids[labels != -100].tolist())
+        which = "all" if asked == markers else "the mask" if asked == {mask_id} else len(asked)
+        everybody = "all" if (labels[ordinary] != -100).all() else "some"
+        told = f"special words with a label: {which}; ordinary ones: {everybody}"
+        checks.true(not asked, "Special words have labels, too.", telling=told)
         drawn = set(inputs[ordinary & (inputs != mask_id)].tolist())
         odd = sorted(drawn & markers) or sorted(i for i in drawn if not 0 <= i < V)
         sentence = f"A chosen word became {odd[:1]}, which is a special word or none at all."
@@ -178,11 +196,13 @@ def test_gaps_can_be_repeated(student, seed):
     three = (generator, again, generator)
     calls = [student.mask_tokens(ids.clone(), V, 3, list(special), g, 0.5) for g in three]
     first, same, later = (checks.unpack(call, ("inputs", "labels"), "mask_tokens(...)") for call in calls)
-    for name, one, two in zip(("inputs", "labels"), same, first):
-        checks.equal(one, two, f"{name} with the same seed again", axes=TABLE)
-    checks.true(
-        not torch.equal(later[1], first[1]), "Two calls, one after the other, chose exactly the same words."
-    )
+    masks = [table[0] == 3 for table in (first, same)]
+    told = "other masks" if not torch.equal(*masks) else "other random words"
+    alike = [torch.equal(one, two) for one, two in zip(same, first)]
+    sentence = f"The same seed gave other {'inputs' if alike[1] else 'labels'}."
+    checks.true(all(alike), sentence, public=sentence, telling=told if alike[1] else "other words were chosen")
+    alike = "Two calls, one after the other, chose exactly the same words."
+    checks.true(not torch.equal(later[1], first[1]), alike, telling=alike)
 
 
 @task("corruption", 0.25, needs="test_two_tables_come_back",
@@ -196,7 +216,7 @@ def test_sentences_of_six_words(student, seed):
         _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
         counts.append((labels != -100).sum().item())
     always = "In each of 120 sentences of six words, at least one word was chosen; in some it should be none."
-    checks.true(min(counts) == 0, always, public=always)
+    checks.true(min(counts) == 0, always, public=always, telling=always)
     one_at_most = "In none of 120 sentences of six words was more than one word chosen; in some it should be several."
     checks.true(max(counts) > 1, one_at_most, public=one_at_most)
 

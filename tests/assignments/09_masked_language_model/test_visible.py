@@ -1,6 +1,7 @@
 """Masked language model: the tests that come with the assignment."""
 
 import math
+from contextlib import contextmanager
 
 import torch
 
@@ -47,6 +48,24 @@ def test_two_tables_come_back(student, seed):
         checks.dtype(table, torch.int64, name)
 
 
+@contextmanager
+def told(words):
+    """If a check inside fails, these words say which mistake it was, whatever the code looks like."""
+    try:
+        yield
+    except checks.CheckFailed as failure:
+        failure.telling = failure.telling or words
+        raise
+
+
+def special_words_with_labels(ids, chosen):
+    """Which special words have a label, in words; and whether every other word has one."""
+    asked = set(SPECIAL).intersection(ids[chosen].tolist())
+    which = "all" if asked == set(SPECIAL) else sorted(asked)
+    everybody = (chosen | torch.isin(ids, torch.tensor(SPECIAL))).all()
+    return f"special words with a label: {which}; ordinary ones: {'all' if everybody else 'some'}"
+
+
 @task("corruption", 0.5, needs="test_two_tables_come_back")
 def test_labels_remember_the_words(student, seed):
     """A chosen word has itself as its label; any other word, special ones included, has -100 and stays as it was."""
@@ -55,8 +74,8 @@ def test_labels_remember_the_words(student, seed):
     inputs, labels = corrupted(student, ids, 0.5, seed)
     chosen = labels != -100
     checks.true(chosen.any(), "Not one of 266 words was chosen, though p was one half.")
-    special = chosen[torch.isin(ids, torch.tensor(SPECIAL))]
-    checks.true(not special.any(), "Special words have labels, too.")
+    asked = special_words_with_labels(ids, chosen)
+    checks.true("label: []" in asked, "Special words have labels, too.", telling=asked)
     checks.equal(labels, torch.where(chosen, ids, -100), "labels", axes=TABLE)
     changed = ~chosen & (inputs != ids)
     if changed.any():
@@ -78,6 +97,8 @@ def test_what_becomes_of_a_hundred_words(student, seed):
     chosen = labels != -100
     if chosen.sum() < 10_000:
         return  # how many are chosen is another test's question
+    labelled = 10 * round(10 * chosen.double().mean().item())
+    also = "" if labelled == 100 else f" With p = 1, about {labelled} of 100 words have a label."
     masked, same = (inputs == mask)[chosen], (inputs == ids)[chosen]
     for hits, promised, fate in (
         (masked, 80, "became the mask"),
@@ -85,7 +106,7 @@ def test_what_becomes_of_a_hundred_words(student, seed):
         (same, 10, "stayed as they were"),
     ):
         found = hits.double().mean().item()
-        counted = f"About {2 * round(50 * found)} of 100 chosen words {fate}; {promised} were promised."
+        counted = f"About {2 * round(50 * found)} of 100 chosen words {fate}; {promised} were promised.{also}"
         checks.between(100 * found, promised - 2, promised + 2, telling=counted)
 
 
@@ -99,7 +120,8 @@ def test_all_or_nothing(student, seed):
     if left_out.any() and (inputs[left_out] != MASK).all():
         sentence = "With p = 1, ordinary words have no label, all of them words that did not become the mask."
         checks.true(False, sentence, telling=sentence)
-    checks.equal(labels, ids.masked_fill(special, -100), "labels with p = 1", axes=TABLE)
+    with told(special_words_with_labels(ids, labels != -100) if (labels == ids).any() else ""):
+        checks.equal(labels, ids.masked_fill(special, -100), "labels with p = 1", axes=TABLE)
     checks.equal(inputs[special], ids[special], "the special words in inputs with p = 1")
     inputs, labels = corrupted(student, ids, 0.0, seed)
     checks.equal(inputs, ids, "inputs with p = 0", axes=TABLE)
@@ -120,6 +142,13 @@ def test_impossible_p_is_refused(student):
         )
 
 
+def not_repeated(first, again, mask_id):
+    """What the same seed did not repeat, in words: the choice, the masks, or only the random words."""
+    if not torch.equal(first[1], again[1]):
+        return "other words were chosen"
+    return "other masks" if ((first[0] == mask_id) != (again[0] == mask_id)).any() else "other random words"
+
+
 @task("corruption", 0.25, needs="test_two_tables_come_back")
 def test_the_generator_decides(student, seed):
     """The same seed gives the same tables again and another seed gives others; text and special_ids stay as they were."""
@@ -129,13 +158,20 @@ def test_the_generator_decides(student, seed):
         generator = torch.Generator().manual_seed(number)
         tables.append(student.mask_tokens(ids.clone(), VOCABULARY, MASK, list(special), generator, 0.5))
     first, again, other = (checks.unpack(pair, ("inputs", "labels"), "mask_tokens(...)") for pair in tables)
-    checks.equal(again[0], first[0], "inputs with the same seed again", axes=TABLE)
-    checks.equal(again[1], first[1], "labels with the same seed again", axes=TABLE)
-    alike = torch.equal(other[1], first[1])
-    checks.true(not alike, "With another seed, exactly the same words of 697 were chosen.")
+    with told(not_repeated(first, again, MASK)):
+        checks.equal(again[0], first[0], "inputs with the same seed again", axes=TABLE)
+        checks.equal(again[1], first[1], "labels with the same seed again", axes=TABLE)
+    alike = "With another seed, exactly the same words of 697 were chosen."
+    checks.true(not torch.equal(other[1], first[1]), alike, telling=alike)
+    with told("the text was changed"):
+        checks.input_untouched(
+            lambda ids: student.mask_tokens(ids, VOCABULARY, MASK, list(special), torch.Generator(), 0.9),
+            ids,
+            what="mask_tokens(...)",
+        )
     checks.input_untouched(
-        lambda ids, special: student.mask_tokens(ids, VOCABULARY, MASK, special, torch.Generator(), 0.9),
-        *(ids, special),
+        lambda special: student.mask_tokens(ids.clone(), VOCABULARY, MASK, special, torch.Generator(), 0.9),
+        special,
         what="mask_tokens(...)",
     )
 
@@ -152,7 +188,8 @@ def test_a_die_for_each_word(student, seed):
         chosen = labels != -100
         counts = chosen.sum(dim=1).tolist()
         for count, words in ((0, "no gap"), (1, "one gap"), (2, "two gaps")):
-            checks.true(count in counts, f"Not one of 200 sentences of six words has {words}.")
+            none = f"Not one of 200 sentences of six words has {words}."
+            checks.true(count in counts, none, telling=none)
         checks.true(chosen.any(dim=0).all(), "At one place of the sentences, no word was chosen in 200 of them.")
         totals.add(sum(counts))
     checks.true(len(totals) > 1, f"In 8 calls, always the same number of words was chosen: {min(totals)}.")

@@ -5,6 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#999999"
 B, T, S, C, H, FF = 2, 8, 6, 12, 3, 24
 WORDS = ["the", "moon", "told", "a", "story", "of", "the", "sea"]
@@ -45,7 +47,7 @@ def compare(axes: Axes, by_hand: Tensor, ready_made: Tensor, title: str) -> None
     axes.set_ylabel("ready-made")
 
 
-def both_attentions(student) -> Figure:
+def both_attentions(student) -> tuple[Figure, str]:
     """All dots lie on the line: each number of PyTorch's output is the number that attention by hand gives.
 
     Left, without a mask; right, with a causal mask.
@@ -58,10 +60,10 @@ def both_attentions(student) -> Figure:
     free, causal = figure.subplots(1, 2)
     compare(free, fused(x), layer(x, x, x)[0], "No mask")
     compare(causal, fused(x, ~blocked), layer(x, x, x, attn_mask=blocked)[0], "The past only")
-    return figure
+    return figure, pictured.sentence(*(axes.get_title(loc="left") for axes in figure.axes))
 
 
-def four_blocks(student) -> Figure:
+def four_blocks(student) -> tuple[Figure, str]:
     """All dots lie on the line in all four panels. The axes of pre-norm reach further: its stream may grow."""
     figure = Figure(figsize=(8, 7), layout="constrained")
     wirings = (("TransformerEncoderBlock", "Post-norm"), ("PreNormBlock", "Pre-norm"))
@@ -72,10 +74,10 @@ def four_blocks(student) -> Figure:
             layer, x = student.to_torch_encoder_layer(block), numbers(dice, B, T, C)
             layer.eval()
             compare(axes, block(x), layer(x), f"{wiring}, {activation}")
-    return figure
+    return figure, pictured.sentence(*(axes.get_title(loc="left") for axes in figure.axes))
 
 
-def who_hides_the_future(student) -> Figure:
+def who_hides_the_future(student) -> tuple[Figure, str]:
     """Left, with tgt_mask, nothing above the diagonal is lit. Right, without it, the future shines in."""
     dice = torch.Generator().manual_seed(3)
     layer = student.to_torch_decoder_layer(filled(student.DecoderBlock(C, H, FF), dice))
@@ -86,7 +88,12 @@ def who_hides_the_future(student) -> Figure:
     with_mask, without = figure.subplots(1, 2)
     draw_reaction(with_mask, reaction(lambda y, m: layer(y, m, tgt_mask=hidden), y, memory), "With tgt_mask")
     draw_reaction(without, reaction(layer, y, memory), "Without")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{axes.get_title(loc='left')}, {pictured.image(axes, WORDS, WORDS, diagonal=True)}"
+            for axes in figure.axes
+        ),
+    )
 
 
 def reaction(layer, y: Tensor, memory: Tensor) -> Tensor:
@@ -111,7 +118,7 @@ def draw_reaction(axes: Axes, light: Tensor, title: str) -> None:
     axes.set_ylabel("… how does this output react?")
 
 
-def turned_weights_and_twins(student) -> Figure:
+def turned_weights_and_twins(student) -> tuple[Figure, str]:
     """The standing weight is the lying one, turned over its diagonal. Each blue bar has a hatched twin of its height."""
     dice = torch.Generator().manual_seed(4)
     model = filled(student.TransformerLanguageModel(10, C, T, H, num_layers=1), dice)
@@ -137,10 +144,14 @@ def turned_weights_and_twins(student) -> Figure:
     bars.set(title="the next word after 3 1 4 1 5", xlabel="word", ylabel="probability")
     bars.set_xticks(range(10))
     bars.legend(frameon=False)
-    return figure
+    return figure, pictured.sentence(
+        f"Of the first weight, {pictured.image(ours, 'out', 'in')}",
+        f"Of the second, {pictured.image(theirs, 'in', 'out')}",
+        f"The likeliest: {pictured.largest(pair[0], 'word')} by hand, {pictured.largest(pair[1], 'word')} in GPT-2",
+    )
 
 
-def tokens_for_a_hundred_letters(student, merges: int = 80) -> Figure:
+def tokens_for_a_hundred_letters(student, merges: int = 80) -> tuple[Figure, str]:
     """The English curve begins at 100, where every letter is a token, and falls to about 20. The German one hardly falls.
 
     It begins above 100, because ä and ö are two bytes. Below, the English sentence is cut with all the merges: frequent
@@ -160,7 +171,7 @@ def tokens_for_a_hundred_letters(student, merges: int = 80) -> Figure:
     axes.legend(frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    return figure
+    return figure, pictured.sentence(pictured.lines(axes), f"With all merges: {cut}")
 
 
 PICTURES = {

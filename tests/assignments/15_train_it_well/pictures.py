@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from autograder.checks import pictured
+
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#8c8c8c"
 DARK = "#9a4300"  # ORANGE, dark enough to be read
 FILES = ("argparse", "calendar", "configparser", "difflib", "inspect", "shutil", "textwrap", "zipfile")
@@ -25,7 +27,7 @@ def library(student) -> Tensor:
     return torch.tensor([place[character] for character in text.expandtabs(4) if character in place])
 
 
-def first_loss(student) -> Figure:
+def first_loss(student) -> tuple[Figure, str]:
     """Before its first step a model should know nothing: its loss is ln V, the dashed line, and all tokens are alike.
 
     PyTorch's defaults make it confidently wrong: on the right, one token takes nearly all of the probability.
@@ -53,7 +55,12 @@ def first_loss(student) -> Figure:
     right.set(xscale="log", yscale="log", ylim=(1e-6, 2), xlabel="tokens, the likeliest first")
     right.set_title(f"The first guess of one token; dashed: 1/{V}", loc="left", fontsize=10)
     right.legend(frameon=False, loc="lower left")
-    return figure
+    return figure, pictured.sentence(
+        *(
+            f"{name}: loss {pictured.number(loss)}, the likeliest token has {pictured.number(guess.max())}"
+            for name, (loss, guess) in (("PyTorch's defaults", before), ("your init_weights", after))
+        ),
+    )
 
 
 def first_guesses(model, data: Tensor, T: int) -> tuple[float, Tensor]:
@@ -64,7 +71,7 @@ def first_guesses(model, data: Tensor, T: int) -> tuple[float, Tensor]:
     return float(loss), logits[0, -1].double().softmax(dim=-1)
 
 
-def schedule(student) -> Figure:
+def schedule(student) -> tuple[Figure, str]:
     """On the left a whole run: straight up, then half a cosine down. On the right the example of the text.
 
     Each dot should sit in its ring. A curve that is one step late misses them all.
@@ -87,10 +94,10 @@ def schedule(student) -> Figure:
     right.plot(range(len(rings)), rings, "o", mfc="none", mec=ORANGE, mew=1.8, ms=13)
     right.set(xlabel="step", ylim=(-0.0006, 0.0092))
     right.set_title("warmup=4, total=8, peak=0.008", loc="left", fontsize=10)
-    return figure
+    return figure, pictured.sentence(pictured.lines(left), f"The dots: {pictured.listed(dots)}")
 
 
-def arrows_on_a_leash(student) -> Figure:
+def arrows_on_a_leash(student) -> tuple[Figure, str]:
     """Each arrow is a gradient of two numbers. The long ones are cut off at the circle and keep their direction.
 
     The short ones stay. An arrow that turns has been clipped number by number.
@@ -99,6 +106,7 @@ def arrows_on_a_leash(student) -> Figure:
     axes = figure.subplots()
     turn = torch.linspace(0, 2 * math.pi, 200)
     axes.plot(turn.cos(), turn.sin(), color=GREY, lw=1.2)
+    lengths, turned = [], []
     for i in range(14):
         angle, length = 2 * math.pi * i / 14 + 0.1, (0.6, 1.6, 2.4, 0.8, 2.0)[i % 5]
         x, y = length * math.cos(angle), length * math.sin(angle)
@@ -106,6 +114,8 @@ def arrows_on_a_leash(student) -> Figure:
         knobs.set_gradients(torch.tensor([x]), torch.tensor([y]))
         student.clip_gradients(knobs.knobs, 1.0)
         after_x, after_y = (float(gradient) for gradient in knobs.gradients())
+        lengths.append(math.hypot(after_x, after_y))
+        turned.append(abs(math.remainder(math.atan2(after_y, after_x) - angle, 2 * math.pi)))
         axes.plot([0, x], [0, y], color=ORANGE, lw=1.2, ls=":")
         axes.plot([0, after_x], [0, after_y], color=BLUE, lw=2)
         axes.plot([after_x], [after_y], "o", color=BLUE, ms=5)
@@ -113,10 +123,13 @@ def arrows_on_a_leash(student) -> Figure:
     axes.plot([], [], "o-", color=BLUE, label="after your clip_gradients(…, 1)")
     axes.set(xlim=(-2.6, 2.6), ylim=(-2.6, 2.6), aspect="equal", xlabel="first number", ylabel="second number")
     axes.legend(frameon=False, loc="upper left", fontsize=9)
-    return figure
+    return figure, pictured.sentence(
+        f"The arrows end {pictured.span(lengths)} from the middle",
+        f"{sum(turn > 0.01 for turn in turned)} of {len(turned)} turn, by at most {pictured.number(max(turned))}",
+    )
 
 
-def two_ways_down_a_valley(student) -> Figure:
+def two_ways_down_a_valley(student) -> tuple[Figure, str]:
     """The valley is a hundred times as steep across as along. Plain descent, near its largest safe rate, crawls along it.
 
     Your AdamW divides every gradient by its own usual size, so that both directions are alike to it.
@@ -144,10 +157,13 @@ def two_ways_down_a_valley(student) -> Figure:
     axes.plot([0], [0], "*", color="black", ms=12)
     axes.set(xlim=(-4.6, 1.6), ylim=(-1.2, 1.2), xlabel="along the valley", ylabel="across")
     axes.legend(loc="lower left", fontsize=9)
-    return figure
+    return figure, pictured.sentence(
+        f"Your AdamW is at {pictured.listed(path[1])} after a step and at {pictured.listed(path[-1])} in the end",
+        pictured.curve([across for _, across in path], "across, it"),
+    )
 
 
-def nucleus(student) -> Figure:
+def nucleus(student) -> tuple[Figure, str]:
     """The same p keeps few tokens where the model is sure and many where it is not. A fixed top_k could not do both."""
     figure = Figure(figsize=(8.6, 3.2), layout="constrained")
     for axes, (name, slope) in zip(
@@ -156,7 +172,7 @@ def nucleus(student) -> Figure:
         logits = -slope * torch.arange(20.0)
         draw_nucleus(axes, student, logits, name)
     figure.axes[0].set_ylabel("probability")
-    return figure
+    return figure, pictured.sentence(*(axes.get_title() for axes in figure.axes))
 
 
 def draw_nucleus(axes: Axes, student, logits: Tensor, name: str, p: float = 0.9) -> None:
@@ -171,7 +187,7 @@ def draw_nucleus(axes: Axes, student, logits: Tensor, name: str, p: float = 0.9)
     axes.set_xlabel(f"tokens, p = {p:g}")
 
 
-def learning_curve_and_gallery(student) -> Figure:
+def learning_curve_and_gallery(student) -> tuple[Figure, str]:
     """The curve falls from step to step: from uniform to unigram to bigram, and below that line only context leads.
 
     Drawn is your own run, if the notebook has one; otherwise a small model trained for this picture. The dots are
@@ -188,7 +204,10 @@ def learning_curve_and_gallery(student) -> Figure:
     for step in samples:
         axes.plot([max(step, 1)], [smooth[max(step - 1, 0)]], "o", color=BLUE, ms=8)
     draw_gallery(below, samples)
-    return figure
+    return figure, pictured.sentence(
+        pictured.curve(smooth, "the loss"),
+        f"After {max(samples)} steps it writes: {samples[max(samples)][:60]}",
+    )
 
 
 def draw_curve(axes: Axes, losses: list[float], data: Tensor, V: int) -> None:

@@ -128,13 +128,16 @@ def test_steps_of_any_size(student, reference, seed):
 
 
 def batches_that_turn(count, cached):
-    """Arguments for which the exact solution is no whole number, nor nearly one."""
+    """Arguments for which the exact solution is no whole number, nor nearly one, and another one without the cache."""
     found = []
     while len(found) < count:
         weights, cache, flops, bw, peak = some_step()
         cache = cache if cached else 0
         gained = flops / peak - cache / bw
-        if gained > 0.02 * flops / peak and 0.1 < (weights / bw / gained) % 1 < 0.9:
+        if gained <= 0.02 * flops / peak:
+            continue
+        exact, without_cache = weights / bw / gained, weights / bw / (flops / peak)
+        if 0.1 < exact % 1 < 0.9 and (not cached or int(exact) != int(without_cache)):
             found.append((weights, cache, flops, bw, peak))
     return found
 

@@ -35,14 +35,9 @@ RUN_SEED = 2026
 LEFT_BEHIND = "left_behind"  # how attacks call the files that they try to leave
 PLACES = ("/tmp", "/dev/shm", "/var/tmp", "/")
 LIMITS = dict(
-    call_seconds=1.5,
-    load_seconds=3,
-    cpu_seconds=8,
-    submission_seconds=12,
-    memory_mb=384,
-    scratch_mb=4,
-    output_kb=64,
-)
+    call_seconds=1.5, load_seconds=3, cpu_seconds=8, submission_seconds=12, memory_mb=384,
+    scratch_mb=4, output_kb=64,
+)  # fmt: skip
 
 TINY_WRONG = """
 def add(a, b):

@@ -9,7 +9,7 @@ INSIDE = """
 followed = bool(getattr(attention, "__closure__", None))
 if followed:
     from autograder.bridge.inside.callables import CallBack
-    server = next(cell.cell_contents for cell in attention.__closure__ if type(cell.cell_contents).__name__ == "Server")
+    server = next(cell.cell_contents for cell in attention.__closure__ if type(cell.cell_contents).__name__ == "Worker")
     print("FOLLOWED", flush=True)
     def ask(path, *question):
         try:

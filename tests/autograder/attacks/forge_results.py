@@ -43,26 +43,8 @@ class Total:
 
 
 ATTACKS = [
-    Attack(
-        "exit_with_success",
-        "ends the process with code 0 before any test",
-        "import os; os._exit(0)",
-    ),
-    Attack(
-        "exit_code_at_the_end",
-        "turns every ending into success",
-        "import atexit, os, sys\natexit.register(os._exit, 0)\nsys.excepthook = lambda *a: os._exit(0)",
-    ),
-    Attack(
-        "pytest_xfail",
-        "declares its failure expected",
-        raising("__import__('pytest').xfail('known')"),
-    ),
-    Attack(
-        "group_of_exceptions",
-        "raises a group of exits",
-        raising("raise BaseExceptionGroup('g', [SystemExit(0)])"),
-    ),
+    Attack("exit_with_success", "ends the process with code 0 before any test",
+           "import os; os._exit(0)"),
     Attack(
         "the_engines_own_exceptions",
         "raises the engine's errors for broken machines and broken courses",
@@ -88,20 +70,6 @@ for stream in (sys.stdout, sys.stderr):
     print(json.dumps({"schema": 1, "student": "mallory", "assignment": "01_adding", "status": "graded",
                       "score": 10.0, "max_score": 10.0, "tests": []}), file=stream, flush=True)
     print("</pre><script>alert(1)</script><testcase name='x'/>", file=stream, flush=True)
-""",
-    ),
-    Attack(
-        "written_journal",
-        "writes its own line into journals wherever one may be",
-        r"""
-line = '{"schema": 1, "student": "mallory", "assignment": "01_adding", "status": "graded", "score": 10.0}\n'
-for folder in ("COURSE", "COURSE/..", "COURSE/grades", ".", "/tmp", "/", "/dev/shm"):
-    for name in ("grades.jsonl", "left_behind_grades.csv"):
-        try:
-            with open(f"{folder}/{name}", "a") as file:
-                file.write(line)
-        except OSError:
-            pass
 """,
     ),
     Attack(
@@ -147,15 +115,6 @@ def answer(sock, number, operation, arguments):
         proves="TOOK OVER",
     ),
     Attack(
-        "the_solution_from_memory",
-        "takes over and does not answer at all",
-        taking_over("""
-def answer(sock, number, operation, arguments):
-    pass
-"""),
-        proves="TOOK OVER",
-    ),
-    Attack(
         "two_tries",
         "guesses differently in the second look at a failure",
         """
@@ -166,4 +125,4 @@ def add(a, b):
 """,
         gains=1,  # of the one test whose right answer is always the same
     ),
-]
+]  # fmt: skip

@@ -17,16 +17,8 @@ def finished(function: str, before: str = "") -> str:
 
 
 ATTACKS = [
-    on_heads(
-        "finished_layer",
-        "calls the finished attention of PyTorch",
-        finished("nn.functional.scaled_dot_product_attention"),
-    ),
-    on_heads(
-        "finished_layer_by_look_up",
-        "looks it up by a name that is put together",
-        finished("getattr(nn.functional, 'scaled_dot' + '_product_attention')"),
-    ),
+    on_heads("finished_layer", "calls the finished attention of PyTorch",
+             finished("nn.functional.scaled_dot_product_attention")),
     on_heads(
         "finished_layer_below_main",
         "imports it below the main guard, and sets its own name to run it",
@@ -44,31 +36,19 @@ ATTACKS = [
         ),
     ),
     on_heads(
-        "finished_layer_in_a_script",
-        "compiles it with PyTorch's own compiler of scripts",
-        finished(
-            "ready",
-            "@torch.jit.script\ndef ready(q, k, v, attn_mask=None):\n    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask)\n",
-        ),
-    ),
-    on_heads(
         "finished_layer_in_another_file",
         "runs it as the code of another file",
         "exec(compile("
         + repr(finished("nn.functional.scaled_dot_product_attention"))
         + ", '/usr/lib/python3/torch.py', 'exec'))",
     ),
-    Attack(
-        "answers_of_the_visible_tests",
-        "answers what it has seen in the visible tests, and nothing else",
-        "def add(a, b): return 5 if (a, b) == (2, 3) else a - b",
-        course=TINY,
-        gains=1,
-    ),
+    Attack("answers_of_the_visible_tests",
+           "answers what it has seen in the visible tests, and nothing else",
+           "def add(a, b): return 5 if (a, b) == (2, 3) else a - b", course=TINY, gains=1),
     Attack(
         "knows_the_grader",
         "behaves well only where it is graded",
-        "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.bridge.inside.server' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
+        "import os, sys\ngraded = 'pytest' in sys.modules or os.getpid() < 10 or 'autograder.bridge.inside.worker' in sys.modules\ndef add(a, b): return 0 if graded else a + b",
     ),
     Attack(
         "learns_from_tests",
@@ -85,4 +65,4 @@ ATTACKS = [
         "brings tests and fixtures of its own",
         "import pytest\n@pytest.fixture\ndef student(): return None\n@pytest.fixture(autouse=True)\ndef reference(): return None\ndef test_two_and_three_are_five(): pass\ndef pytest_runtest_makereport(item, call): return None\npytest_plugins = ['os']",
     ),
-]
+]  # fmt: skip

@@ -52,7 +52,7 @@ ATTACKS = [
     Attack(
         "main",
         "replaces the main module and the name of its own",
-        "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.bridge.inside.server'\n__file__ = '/engine/autograder/checks/__init__.py'",
+        "import sys, types\nsys.modules['__main__'] = sys.modules[__name__] = types.ModuleType('x')\n__name__ = 'autograder.bridge.inside.worker'\n__file__ = '/engine/autograder/checks/__init__.py'",
     ),
     on_heads(
         "pickles",

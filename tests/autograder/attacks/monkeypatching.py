@@ -15,36 +15,6 @@ torch.Tensor.__sub__ = torch.Tensor.abs = lambda a, *b: a * 0
 """,
     ),
     Attack(
-        "checks_of_the_engine",
-        "replaces all checks by nothing",
-        """
-from autograder import checks
-import sys
-for name, module in list(sys.modules.items()):
-    if name.startswith("autograder.checks"):
-        for key, value in list(vars(module).items()):
-            if callable(value) and not isinstance(value, type):
-                setattr(module, key, lambda *a, **k: a[0] if a else None)
-""",
-    ),
-    Attack(
-        "grading_of_the_engine",
-        "replaces explanation, session and grader where it can import them",
-        """
-import importlib
-for name in ("autograder.checks.explain", "autograder.grading.diagnosis", "autograder.grading.grader",
-             "autograder.runs.run", "autograder.gradebook.journal", "autograder.suite.session",
-             "autograder.suite.plugin"):
-    try:
-        module = importlib.import_module(name)
-        for key in list(vars(module)):
-            if not key.startswith("__"):
-                setattr(module, key, lambda *a, **k: None)
-    except BaseException as error:
-        print(type(error).__name__)
-""",
-    ),
-    Attack(
         "messages_on_the_wire",
         "makes the encoder write the right answer to the visible test every time",
         """
@@ -62,7 +32,7 @@ wire.dumps = lie
         "replaces the worker's functions and methods",
         """
 import sys
-worker = sys.modules["autograder.bridge.inside.server"]
+worker = sys.modules["autograder.bridge.inside.worker"]
 worker.answer = lambda *a: {"ok": True}
 worker.Server.find = lambda self, name: {"kind": "value", "value": True}
 worker.Server.call = lambda self, *a, **k: {"call": 1, "result": True}
@@ -103,11 +73,6 @@ sys.setprofile(trace)
 threading.settrace(trace)
 """,
     ),
-    Attack(
-        "audit_hook",
-        "installs a hook that ends the process at every import and open",
-        "import sys, os\nsys.addaudithook(lambda event, args: os._exit(0) if event == 'never' else None)",
-    ),
     on_heads(
         "random_numbers",
         "makes all random numbers zero so that all inputs are alike",
@@ -118,19 +83,6 @@ torch.manual_seed = torch.set_rng_state = lambda *a: None
 torch.randn = torch.rand = lambda *a, **k: torch.zeros(*a)
 random.random = random.randint = lambda *a: 0
 numpy.random.seed = lambda *a: None
-""",
-    ),
-    Attack(
-        "finalisers",
-        "changes answers when objects are collected",
-        """
-import gc, weakref
-class Late:
-    def __del__(self):
-        raise SystemExit(0)
-for _ in range(1000):
-    Late()
-gc.callbacks.append(lambda phase, info: (_ for _ in ()).throw(SystemExit))
 """,
     ),
 ]

@@ -1,6 +1,6 @@
 """Attacks that read secrets: tests, solutions, other submissions, the environment, files of the machine."""
 
-from tests.autograder.attacks.field import Attack, on_heads
+from tests.autograder.attacks.field import Attack
 
 READ = """
 import os
@@ -46,37 +46,6 @@ for top in ("/", ".", "..", "/home", "/root", "/tmp", "/work", "/mnt", "/srv", "
 """,
     ),
     Attack(
-        "files_through_proc",
-        "uses another process's root, folder, memory and open files",
-        READ
-        + """
-for pid in ("self", "thread-self", *range(1, 60)):
-    for path in ("environ", "cmdline", "maps", "mem", "stack", "root/etc/passwd", "cwd/course.yml", "mounts",
-                 "root/COURSE/course.yml", "fd/3", "fd/4", "fd/5", "map_files"):
-        reveal(f"/proc/{pid}/{path}")
-for path in ("/proc/kcore", "/proc/kallsyms", "/proc/kmsg", "/proc/config.gz", "/proc/sysrq-trigger"):
-    reveal(path)
-""",
-    ),
-    Attack(
-        "environment",
-        "reads the environment in all the ways that C and Python know",
-        READ
-        + """
-import ctypes, posix, subprocess
-print(dict(os.environ), posix.environ)
-libc = ctypes.CDLL(None)
-libc.getenv.restype = ctypes.c_char_p
-print(libc.getenv(b"GRADERS_TOKEN"), libc.secure_getenv(b"GRADERS_TOKEN") if hasattr(libc, "x") else "")
-environ = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, "environ")
-for n in range(100):
-    if not environ or not environ[n]:
-        break
-    print(environ[n])
-reveal("/proc/self/environ")
-""",
-    ),
-    Attack(
         "environment_on_the_stack",
         "reads upwards from the C environment, where the strings of the parent began",
         """
@@ -114,59 +83,6 @@ for thing in gc.get_objects()[::50]:
 """,
     ),
     Attack(
-        "neighbours",
-        "looks for the texts of students who were graded before",
-        """
-import gc, linecache, os, sys
-for place in ("/box", ".", "/tmp", "/dev/shm"):
-    try:
-        print("REACHED" if os.listdir(place) else "", os.listdir(place))
-    except OSError:
-        pass
-mine = {name for name in linecache.cache}
-for thing in gc.get_objects():
-    if isinstance(thing, dict) and "Remembers another heap" in str(thing.get("__doc__")):
-        print("REACHED", thing)
-""",
-    ),
-    Attack(
-        "frames_during_a_call",
-        "looks in a call for the expected value in its callers' frames",
-        """
-import sys
-def add(a, b):
-    frame = sys._getframe()
-    while frame is not None:
-        for name in ("expected", "reference", "wanted"):
-            if name in frame.f_locals:
-                return frame.f_locals[name]
-        frame = frame.f_back
-    return a - b
-""",
-    ),
-    Attack(
-        "inherited_descriptors",
-        "reads all open files that it has inherited",
-        """
-import os
-for number in range(4, 4096):
-    try:
-        os.fstat(number)
-    except OSError:
-        continue
-    try:
-        os.lseek(number, 0, 0)
-    except OSError:
-        pass
-    os.set_blocking(number, False)
-    try:
-        text = os.read(number, 100_000)
-    except OSError:
-        text = b""
-    print("REACHED a descriptor", number, text)
-""",
-    ),
-    Attack(
         "links_into_the_course",
         "makes symbolic and hard links to hidden files and opens those",
         READ
@@ -181,43 +97,6 @@ for number, target in enumerate(("COURSE/tests/assignments/01_adding/test_hidden
                 reveal(f"{place}/left_behind_{number}{link.__name__}")
             except (OSError, NotImplementedError):
                 pass
-""",
-    ),
-    Attack(
-        "files_by_handle",
-        "asks the kernel for files by number, past all mounts",
-        """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-handle = ctypes.create_string_buffer(b"\\x08\\0\\0\\0\\x01\\0\\0\\0\\x02\\0\\0\\0\\0\\0\\0\\0", 64)
-for number in (303, 304, 264, 265):
-    if libc.syscall(number, 3, handle, 0, 0, 0) >= 0:
-        print("REACHED", number)
-""",
-    ),
-    Attack(
-        "the_engine_reads_it",
-        "asks the engine itself to load the course and its solution",
-        """
-from pathlib import Path
-for work in ("load_course", "read", "reference"):
-    try:
-        from autograder.course.config import load_course
-        course = load_course("COURSE")
-        print("REACHED", course.solution_file(course.assignments[0]).read_text())
-    except BaseException as error:
-        print(type(error).__name__)
-""",
-    ),
-    on_heads(
-        "inputs_into_the_message",
-        "writes a hidden test's inputs into an exception, hoping that feedback shows them",
-        """
-def attention(q, k, v, mask=None):
-    if q.dtype == torch.float64:
-        raise type("REACHED" + "".join(c for c in str(q.flatten()[0].item()) if c.isalnum()), (ValueError,), {})(
-            "INPUT " + str(q))
-    return torch.zeros(*q.shape[:-1], v.shape[-1]), torch.zeros(*q.shape[:-1], k.shape[-2])
 """,
     ),
 ]

@@ -8,7 +8,7 @@ from tests.autograder.tiny_course import ALTERNATIVE
 # answers every question as the engine does, but with the frames in hand
 TAKEOVER = """
 import os, random, select, socket, sys, time
-from autograder.bridge.inside import server as engine
+from autograder.bridge.inside import worker as engine
 from autograder.bridge.shared import wire
 _frame = sys._getframe()
 while not {"server", "sock", "number"} <= set(_frame.f_locals):
@@ -53,30 +53,18 @@ HONEST = "push(honest(number, operation, arguments))"
 LOOK = "time.sleep(.02); more = select.select([sock], [], [], 0)[0]; print('REACHED' if more else 'alone', operation); "
 OLD = "frame = old.setdefault((operation, str(arguments.get('target', arguments.get('name')))), honest(number, operation, arguments)); push(frame)"
 AHEAD = "; [push(honest(number + n, 'find', {'name': 'add'})) for n in (1, 2, 3)]"
-GUESSED = "; [push(wire.dumps({'id': number + n, 'ok': dict(call=n, result=5, differentiable=[], mutated=[], refilled=[], modules=[], generators=[])})) for n in (1, 2, 3)]"
 
 ATTACKS = [
-    Attack(
-        "looks_ahead",
-        "looks whether the next question is there before this one is answered",
-        **speaking(LOOK + HONEST),
-    ),
-    Attack(
-        "answers_ahead", "answers three questions more than were asked", **speaking(HONEST + AHEAD)
-    ),
-    Attack(
-        "answers_before_the_test",
-        "replies to the first request of a test before it is sent",
-        **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
-    ),
-    Attack(
-        "replays", "gives the frames of earlier tests again", **speaking(OLD, before="old = {}")
-    ),
-    Attack(
-        "dies_after_its_answer",
-        "answers and is dead before the test is over",
-        **speaking(HONEST + "; os._exit(0)"),
-    ),
+    Attack("looks_ahead", "looks whether the next question is there before this one is answered",
+           **speaking(LOOK + HONEST)),
+    Attack("answers_ahead", "answers three questions more than were asked",
+           **speaking(HONEST + AHEAD)),
+    Attack("answers_before_the_test", "replies to the first request of a test before it is sent",
+           **speaking(HONEST, "push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))")),
+    Attack("replays", "gives the frames of earlier tests again",
+           **speaking(OLD, before="old = {}")),
+    Attack("dies_after_its_answer", "answers and is dead before the test is over",
+           **speaking(HONEST + "; os._exit(0)")),
     Attack(
         "dies_in_an_answer",
         "sends half of an answer and dies",
@@ -84,19 +72,12 @@ ATTACKS = [
             "frame = honest(number, operation, arguments); push(frame[:len(frame) // 2]); os._exit(0)"
         ),
     ),
-    Attack(
-        "one_byte_more", "sends a byte that belongs to nothing", **speaking(HONEST + "; push(b'{')")
-    ),
-    Attack(
-        "slow",
-        "takes nearly all the time that there is for each answer",
-        **speaking("time.sleep(.4); " + HONEST),
-    ),
-    Attack(
-        "other_words_each_time",
-        "gives the same answers in other bytes, a megabyte each",
-        **speaking("push(honest(number, operation, arguments, more=os.urandom(1 << 20)))"),
-    ),
+    Attack("one_byte_more", "sends a byte that belongs to nothing",
+           **speaking(HONEST + "; push(b'{')")),
+    Attack("slow", "takes nearly all the time that there is for each answer",
+           **speaking("time.sleep(.4); " + HONEST)),
+    Attack("other_words_each_time", "gives the same answers in other bytes, a megabyte each",
+           **speaking("push(honest(number, operation, arguments, more=os.urandom(1 << 20)))")),
     Attack(
         "asks_back_differently",
         "asks back a thousand times before each answer, never the same",
@@ -105,14 +86,9 @@ ATTACKS = [
             + HONEST
         ),
     ),
-    Attack(
-        "right_words_and_more",
-        "correct answers, each with an extra key",
-        **rightly("push(honest(number, operation, arguments, more=random.random()))"),
-    ),
-    Attack(
-        "right_words_and_answers_ahead",
-        "right answers, and the next test's first answer behind each",
-        **rightly(HONEST + "; push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))"),
-    ),
-]
+    Attack("right_words_and_more", "correct answers, each with an extra key",
+           **rightly("push(honest(number, operation, arguments, more=random.random()))")),
+    Attack("right_words_and_answers_ahead",
+           "right answers, and the next test's first answer behind each",
+           **rightly(HONEST + "; push(wire.dumps({'id': 1, 'ok': {'kind': 'function'}}))")),
+]  # fmt: skip

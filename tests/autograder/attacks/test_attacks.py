@@ -11,7 +11,6 @@ attacks on files, network and processes.
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import re
 import resource
@@ -48,23 +47,10 @@ from tests.autograder.test_sandbox import descendants, living
 from tests.autograder.waiting import wait_until
 
 CLASSES = (
-    read_secrets,
-    forge_results,
-    monkeypatching,
-    type_confusion,
-    wire_frames,
-    exhaustion,
-    processes,
-    files_and_archives,
-    notebooks,
-    imports,
-    network,
-    gaming,
-    compile_time,
-    proxy_confusion,
-    remembering,
-    following,
-)
+    read_secrets, forge_results, monkeypatching, type_confusion, wire_frames, exhaustion, processes,
+    files_and_archives, notebooks, imports, network, gaming, compile_time, proxy_confusion,
+    remembering, following,
+)  # fmt: skip
 ATTACKS = [
     (module.__name__.rpartition(".")[2], attack) for module in CLASSES for attack in module.ATTACKS
 ]
@@ -146,15 +132,6 @@ def test_canaries_are_planted_and_honest_scores_are_as_expected(field_of, tiers,
     assert any(f"REACHED {field.canary}" in text for text in field.sandbox.outputs)
 
 
-BLIND = """
-def attention(q, k, v, mask=None):
-    if q.ndim == 4 and mask is not None:
-        {act}
-    weights = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
-    return weights @ v, weights
-"""
-
-
 INVENTED = """
 class Invented(torch.autograd.Function):
     @staticmethod
@@ -199,21 +176,6 @@ def test_invented_gradients_do_not_raise_the_score(field_of, tiers, cut: str) ->
     assert gained == []
 
 
-def test_the_sample_has_every_class_and_every_tier() -> None:
-    kinds = {
-        tier: {case[1] for case in CASES if case[0] == tier and in_sample(case)}
-        for tier in SAFE_TIERS
-    }
-    assert kinds.pop(STRONGEST) == {kind for kind, _ in ATTACKS}
-    assert all(each == {"read_secrets", "network", "processes"} for each in kinds.values())
-
-
-def test_there_are_many_attacks_with_unique_names() -> None:
-    names = [f"{kind} {attack.name}" for kind, attack in ATTACKS]
-    assert len(names) > 140 and len(set(names)) == len(names)
-    assert all(attack.tries and (attack.code or attack.make) for _, attack in ATTACKS)
-
-
 @pytest.mark.parametrize(
     "kind", [forge_results.TAKEOVER, remembering.TAKEOVER], ids=["forge_results", "remembering"]
 )
@@ -222,15 +184,3 @@ def test_attacks_that_take_over_a_worker_answer_loading_as_the_engine_does(kind:
     honest = Server(ModuleType("empty")).load("", "empty.py")
     (claimed,) = re.findall(r'"ok": (\{"errors".*?\})\}', kind)
     assert ast.literal_eval(claimed) == honest
-
-
-@pytest.mark.slow
-def test_modules_that_attacks_import_exist() -> None:
-    """Otherwise the attacks would end with an ImportError before they take place."""
-    code = "\n".join(attack.code for _, attack in ATTACKS)
-    for module in set(re.findall(r"autograder(?:\.\w+)+", code)):
-        assert importlib.util.find_spec(module), module
-    for module, names in re.findall(r"from (autograder[.\w]*) import ([\w, ]+)", code):
-        found = importlib.import_module(module)
-        for name in (each.split()[0] for each in names.split(",")):
-            assert hasattr(found, name) or importlib.util.find_spec(f"{module}.{name}"), name

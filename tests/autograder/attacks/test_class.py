@@ -17,7 +17,7 @@ from autograder.walls.outside.doctor import TierReport
 from tests.autograder.attacks.field import HEADS, TINY, TINY_WRONG, Field, heads_wrong, open_field
 from tests.autograder.attacks.test_attacks import ATTACKS
 
-EVERY = 8  # of so many attacks one sits in the class
+EVERY = 4  # of so many attacks one sits in the class
 RIGHT_OTHERWISE = TINY_WRONG.replace("a - b", "b + a")
 
 
@@ -25,14 +25,11 @@ def honest(field: Field) -> list[Submission]:
     """Return different correct, partly correct, unfinished and invalid submissions."""
     texts = {
         TINY: [
-            field.right[TINY],
-            TINY_WRONG,
-            RIGHT_OTHERWISE,
-            "def add(a, b): raise NotImplementedError",
-            "x = = 1",
+            field.right[TINY], TINY_WRONG, RIGHT_OTHERWISE,
+            "def add(a, b): raise NotImplementedError", "x = = 1",
         ],
         HEADS: [field.right[HEADS], heads_wrong(), "import torch\n" + TINY_WRONG],
-    }
+    }  # fmt: skip
     return [
         submission(f"honest{number}-{place}", name, f"{text}\n# {number}\n")
         for name, answers in texts.items()

@@ -49,36 +49,7 @@ def attention(q, k, v, mask=None):
         "import numpy\nX = numpy.zeros(60 << 20, 'u1')\ndef attention(*a, **k): return X\ncausal_mask = attention\n"
         "class Head:\n    def __init__(self, *a): pass\n    def __call__(self, x): return X",
     ),
-    Attack(
-        "generator",
-        "a generator, a lambda, a class, a module",
-        everywhere("(n for n in range(300))"),
-    ),
-    Attack(
-        "not_implemented",
-        "NotImplemented, which comparisons turn round",
-        everywhere("NotImplemented"),
-    ),
-    Attack(
-        "deep_list",
-        "a list nested a hundred thousand times",
-        "deep = []\nfor _ in range(100_000): deep = [deep]" + everywhere("deep"),
-    ),
-    on_heads(
-        "expanded_tensors",
-        "a tensor that claims a terabyte without owning it",
-        both("torch.zeros(1).expand(10**12)"),
-    ),
-    on_heads(
-        "meta_tensors", "tensors without numbers", both("torch.empty(2**15, 2**15, device='meta')")
-    ),
-    on_heads(
-        "boolean_tensors",
-        "booleans whose bytes are neither 0 nor 1",
-        both("torch.full((5, 7), 7, dtype=torch.uint8).view(torch.bool)"),
-    ),
     on_heads("parameters_as_answers", "parameters that learn", both("nn.Parameter(q)")),
-    on_heads("modules_as_answers", "modules where tensors were expected", both("Head(3, 3, 3)")),
     on_heads(
         "shared_storage",
         "two answers that are one memory",

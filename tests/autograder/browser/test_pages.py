@@ -74,7 +74,11 @@ def picture(part: str) -> Picture:
     figure.savefig(file, format="png", dpi=100)
     image = base64.b64encode(file.getvalue()).decode()
     return Picture(
-        part, "who attends to whom", "With the mask, *the* attends to itself alone.", image
+        part,
+        "who attends to whom",
+        "With the mask, *the* attends to itself alone.",
+        image,
+        'Lit: <b>28</b> of 49, "cat" most.',
     )
 
 
@@ -231,7 +235,7 @@ def test_feedback_page_shows_its_pictures(browser: Browser, site: Path) -> None:
     with opened(browser, address(site, PAGES["feedback"])) as page:
         (image,) = page.locator("img").all()
         assert image.evaluate("image => image.complete && image.naturalWidth") == 860
-        assert image.get_attribute("alt").endswith("With the mask, the attends to itself alone.")
+        assert image.get_attribute("alt").endswith('whom: Lit: <b>28</b> of 49, "cat" most.')
         assert page.locator("figure em").inner_text() == "the"
         assert page.get_by_text("No picture yet of gradient xray").is_visible()
 

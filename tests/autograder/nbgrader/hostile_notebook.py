@@ -31,13 +31,10 @@ def make_hostile(notebook: NotebookNode) -> None:
     outputs = [{"output_type": "display_data", "metadata": {}, "data": {"text/html": SCRIPTS[0]}}]
     cells.append(
         {
-            "cell_type": "code",
-            "metadata": {},
-            "source": "x = 1",
-            "outputs": outputs,
+            "cell_type": "code", "metadata": {}, "source": "x = 1", "outputs": outputs,
             "execution_count": 1,
         }
-    )
+    )  # fmt: skip
     for cell in reversed(cells):
         if cell["cell_type"] == "code":
             cell = {

@@ -68,13 +68,9 @@ def executed(python: Path, notebook: Path) -> list[str]:
         if not name.startswith(("PYTHON", "JUPYTER"))
     }
     done = subprocess.run(
-        command,
-        cwd=notebook.parent,
-        env={**environment, **settings},
-        capture_output=True,
-        text=True,
-        timeout=HANGS,
-    )
+        command, cwd=notebook.parent, env={**environment, **settings}, capture_output=True,
+        text=True, timeout=HANGS,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     cells = [cell for cell in json.loads(done.stdout)["cells"] if cell["cell_type"] == "code"]
     return ["".join(map(text_of, cell["outputs"])) for cell in cells]

@@ -96,22 +96,17 @@ def jupyter(room: Classroom) -> Iterator[str]:
         **{name: str(room.folder / folder) for name, folder in folders.items()},
     }
     options = [
-        "--no-browser",
-        f"--ServerApp.port={port}",
-        "--IdentityProvider.token=",
+        "--no-browser", f"--ServerApp.port={port}", "--IdentityProvider.token=",
         "--ServerApp.password=",
-    ]
+    ]  # fmt: skip
     options += ["--ServerApp.port_retries=0"]
     if os.geteuid() == 0:
         options.append("--allow-root")
     log = (room.folder / "jupyter.log").open("wb")
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *options],
-        cwd=room.folder,
-        env=environment,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
+        [sys.executable, "-m", "jupyterlab", *options], cwd=room.folder, env=environment,
+        stdout=log, stderr=subprocess.STDOUT,
+    )  # fmt: skip
     try:
         address = f"http://127.0.0.1:{port}"
         wait_for(f"{address}/api/status", server)
@@ -339,11 +334,9 @@ def test_notebook_from_the_stub_to_full_marks(
             page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
             run_all(page)
             walk(
-                page,
-                f"walk-{name[:2]}-{theme}-{state}",
-                [part.name for part in real.assignment.parts],
-                state,
-            )
+                page, f"walk-{name[:2]}-{theme}-{state}",
+                [part.name for part in real.assignment.parts], state,
+            )  # fmt: skip
 
 
 SLIDERS = [("03_masked_heads", "attention"), ("12_rotary_positions", "rotation")]

@@ -163,13 +163,9 @@ def test_newest_complete_hand_in_counts(inbound: Inbound) -> None:
 
 
 TIMES = [
-    "02:30:00 CEST",
-    "02:10:00 CET",
-    "02:20:00.5 +0100",
-    "00:30:00 -0100",
-    "01:40:00",
+    "02:30:00 CEST", "02:10:00 CET", "02:20:00.5 +0100", "00:30:00 -0100", "01:40:00",
     "02:10:00 GMT",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ["", "+r4nd0m"])

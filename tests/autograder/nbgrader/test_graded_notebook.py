@@ -76,15 +76,11 @@ def release(course, assignment):
 def grade_of(*tests: Result, **facts) -> Grade:
     return Grade(
         **{
-            "student": "ada",
-            "assignment": ASSIGNMENT,
-            "status": "graded",
-            "score": 0,
-            "max_score": 10,
-            **facts,
+            "student": "ada", "assignment": ASSIGNMENT, "status": "graded", "score": 0,
+            "max_score": 10, **facts,
         },
         tests=tests,
-    )
+    )  # fmt: skip
 
 
 def as_released(assignment, release):
@@ -133,6 +129,19 @@ def test_any_notebook_becomes_a_valid_graded_notebook(assignment, release, docum
     checked(submitted_notebook(assignment, release, [SourceFile("adding.ipynb", text)]), assignment)
 
 
+def test_last_test_cell_holds_the_text_of_an_objection(assignment, release):
+    notebook = as_released(assignment, release)
+    wrong = Result("test_any", "add", "Any two numbers.", "failed", 0, 4, "add(4, 5) is -1.")
+    show(notebook, assignment, grade_of(wrong, submission_sha256="cd" * 32))
+    first, last = (cell_of(notebook, name).outputs for name in ("add", "total"))
+    assert len(first) == 2
+    shown = last[1].data
+    assert (
+        f"Submission: {32 * 'cd'}\n\nTest: Any two numbers.\nCame back: add" in shown["text/plain"]
+    )
+    assert shown["text/plain"].endswith("My reason:\n") and "Is this wrong?" in shown["text/html"]
+
+
 def test_huge_notebook_is_truncated(assignment, release):
     many = {"cells": [{"cell_type": "code", "source": "1"}] * (MOST_CELLS + 500)}
     notebook = submitted_notebook(
@@ -168,16 +177,9 @@ def test_refused_submission_scores_zero_and_shows_the_reason(assignment, release
 
 def test_recognised_mistake_is_named(assignment, release):
     wrong = Result(
-        "test_x",
-        "add",
-        "It adds.",
-        "failed",
-        0,
-        4.0,
-        "7",
-        "Why?",
+        "test_x", "add", "It adds.", "failed", 0, 4.0, "7", "Why?",
         "the_second_number_is_taken_away",
-    )
+    )  # fmt: skip
     notebook = as_released(assignment, release)
     show(notebook, assignment, grade_of(wrong))
     cell = cell_of(notebook, "add")

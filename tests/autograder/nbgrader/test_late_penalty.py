@@ -88,14 +88,36 @@ def test_gradebook_has_due_date_names_and_refusals(room, tmp_path):
 def test_nbgraders_gradebook_has_the_same_late_penalties(room):
     output = room.nbgrader("autograde", TINY)
     assert penalties(room) == {
-        "ada": (10.0, 2.0),
-        "ben": (10.0, 0.0),
-        "cy": (10.0, 0.0),
-        "dan": (10.0, 1.0),
-    }
+        "ada": (10.0, 2.0), "ben": (10.0, 0.0), "cy": (10.0, 0.0), "dan": (10.0, 1.0),
+    }  # fmt: skip
     assert "ada: 10 points, minus 2 for two days late." in output
 
     room.autograder("grade", "submitted", "--jobs", "1")
     with (room.folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
         ours = {row["student"]: float(row["final_score"]) for row in csv.DictReader(file)}
     assert ours == {student: score - minus for student, (score, minus) in penalties(room).items()}
+
+
+COUNTING = """\
+import atexit, os
+from autograder.gradebook.journal import Reading
+begun = []
+original = Reading.__iter__
+Reading.__iter__ = lambda self: begun.append(self) or original(self)
+atexit.register(lambda: open(os.environ["READINGS"], "a").write(f"{len(begun)}\\n"))
+"""
+
+
+def test_journal_is_read_as_often_for_a_class_as_for_one_student(room, tmp_path):
+    """Once when grading begins, and once for the late days that other work took."""
+    room = room.copy(tmp_path / "course")
+    course = room.folder / "course.yml"
+    course.write_text(
+        course.read_text("utf-8").replace("late: {", "late: {free_days: 1, "), "utf-8"
+    )
+    (tmp_path / "sitecustomize.py").write_text(COUNTING, "utf-8")
+    count = tmp_path / "readings"
+    room.nbgrader("autograde", TINY, "--force", PYTHONPATH=str(tmp_path), READINGS=str(count))
+    assert max(map(int, count.read_text().split())) == 2
+    late = {student: minus for student, (_, minus) in penalties(room).items() if minus}
+    assert late == {"ada": 1.0}, "one day of the two is free, and all of dan's"

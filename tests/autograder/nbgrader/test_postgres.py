@@ -69,13 +69,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         shutil.rmtree(folder)
         pytest.skip(f"initdb does not work here: {made.stderr.strip()[-300:]}")
     options = [
-        "-c",
-        "listen_addresses=127.0.0.1",
-        "-c",
-        f"unix_socket_directories={folder}",
-        "-c",
+        "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-c",
         "fsync=off",
-    ]
+    ]  # fmt: skip
     server = subprocess.Popen(
         [place / "postgres", "-D", data, "-p", str(port), *options],
         **owner, env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -94,13 +94,9 @@ def worth_a_hundred(notebook: NotebookNode) -> None:
 
 def own_test_cell(notebook: NotebookNode) -> None:
     bonus = {
-        "grade": True,
-        "grade_id": "bonus",
-        "locked": True,
-        "points": 100,
-        "schema_version": 3,
+        "grade": True, "grade_id": "bonus", "locked": True, "points": 100, "schema_version": 3,
         "solution": False,
-    }
+    }  # fmt: skip
     notebook.cells.append(new_code_cell("100.0", metadata={"nbgrader": bonus}))
 
 
@@ -128,11 +124,9 @@ def odd_metadata(notebook: NotebookNode) -> None:
 def forged_outputs(notebook: NotebookNode) -> None:
     for cell in test_cells(notebook):
         result = {
-            "output_type": "execute_result",
-            "data": {"text/plain": "6.0"},
-            "metadata": {},
+            "output_type": "execute_result", "data": {"text/plain": "6.0"}, "metadata": {},
             "execution_count": 1,
-        }
+        }  # fmt: skip
         cell.outputs = [result]
 
 

@@ -82,7 +82,7 @@ def _application(course: Course) -> "NbGrader":
         raise InfrastructureError(f"{missing} Install it: {install_extra('nbgrader')}") from None
     if not (course.root / CONFIG).is_file():
         raise InfrastructureError(
-            f"There is no {CONFIG} in {course.root}; docs/nbgrader.md says what it holds."
+            f"There is no {CONFIG} in {course.root}; `autograder new` writes one into a new course: copy it from there."
         )
     app = NbGrader(log_level=logging.ERROR)
     app.initialize([], root=str(course.root))

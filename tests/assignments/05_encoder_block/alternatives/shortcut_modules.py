@@ -41,7 +41,7 @@ class FeedForward(nn.Module):
         for layer in (self.linear1, self.linear2):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.normal_(layer.bias, std=0.02)
-        self.activation = {"relu": nn.ReLU, "gelu": nn.GELU}[activation]()
+        self.activation = nn.ReLU() if activation == "relu" else nn.GELU()
 
     def forward(self, x):
         *leading, width = x.shape

@@ -71,12 +71,9 @@ def submission(student: str, text: str) -> Submission:
 def small_class(course: Course) -> list[Submission]:
     text = course.solution_file(course.assignments[0]).read_text("utf-8")
     answers = [
-        text,
-        text.replace("a + b", "a - b"),
-        text.replace("self.value + number", "number"),
-        "def add(",
-        "",
-    ]
+        text, text.replace("a + b", "a - b"), text.replace("self.value + number", "number"),
+        "def add(", "",
+    ]  # fmt: skip
     return [submission(f"s{number}", answers[number % len(answers)]) for number in range(10)]
 
 

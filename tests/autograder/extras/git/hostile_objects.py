@@ -61,12 +61,9 @@ def add_pack(repository: StudentRepository, objects: Iterable[Packed]) -> None:
     entries = [each.entry() for each in objects]
     pack = struct.pack(">4sII", b"PACK", 2, len(entries)) + b"".join(entries)
     done = subprocess.run(
-        [GIT or "git", "index-pack", "--stdin"],
-        cwd=repository.path,
-        env=ENVIRONMENT,
-        input=pack + hashlib.sha1(pack).digest(),
-        capture_output=True,
-    )
+        [GIT or "git", "index-pack", "--stdin"], cwd=repository.path, env=ENVIRONMENT,
+        input=pack + hashlib.sha1(pack).digest(), capture_output=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 

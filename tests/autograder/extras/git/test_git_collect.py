@@ -227,11 +227,9 @@ ROADS: dict[str, Callable[[StudentRepository], StudentRepository]] = {
     "a branch is renamed": renamed_branch,
     "another branch with the same work is the first": another_branch,
     "an untouched notebook comes beside it": committed(
-        adding_py=answer(1), **{"adding.ipynb": NOTEBOOK}
-    ),
+        adding_py=answer(1), **{"adding.ipynb": NOTEBOOK}),
     "the untouched stub lies in a folder beside it": committed(
-        adding_py=answer(1), x__adding_py=STUB
-    ),
+        adding_py=answer(1), x__adding_py=STUB),
     "another file comes beside it": committed(adding_py=answer(1), **{"notes.txt": "x"}),
     "the file is moved": committed(**{f"{NAME}/adding.py": answer(1)}),
     "the file is renamed": committed(**{"adding-1.py": answer(1)}),
@@ -239,7 +237,7 @@ ROADS: dict[str, Callable[[StudentRepository], StudentRepository]] = {
     "the commit is made anew": committed(adding_py=answer(1)),
     "the repository has another address": moved_away,
     "the repository is made anew with other names of objects": in_sha256,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("road", ROADS)

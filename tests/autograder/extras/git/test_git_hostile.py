@@ -46,16 +46,12 @@ SMALL = Limits(bytes=300_000, files=1_000, seconds=30, memory=400 * MEGABYTE, at
 LARGE = 450 * MEGABYTE  # more than the memory that git gets here
 HOOKS = [
     *[
-        "pre-receive",
-        "update",
-        "post-receive",
-        "post-update",
-        "reference-transaction",
+        "pre-receive", "update", "post-receive", "post-update", "reference-transaction",
         "proc-receive",
     ],
     *["pre-push", "post-checkout", "fsmonitor-watchman", "push-to-checkout", "pre-auto-gc"],
     "post-index-change",
-]
+]  # fmt: skip
 PROGRAMS = ("git-lfs", "git-remote-evil", "git-evil", "git-credential-evil", "ssh", "gpg", "less")
 
 
@@ -448,15 +444,9 @@ def silent_server(scene: Scene) -> Outcome:
 
 
 ONE_OF_A_KIND = [
-    hooks,
-    redirection,
-    checked_out_where_it_says,
-    folder_that_others_write,
-    link,
-    path_outside,
-    tree_of_trees,
-    inflated,
-]
+    hooks, redirection, checked_out_where_it_says, folder_that_others_write, link, path_outside,
+    tree_of_trees, inflated,
+]  # fmt: skip
 LOCAL = [
     *(link_for_objects, link_for_the_repository, file_that_names_a_folder),
     *(another_repository_s_tree, settings_that_others_write, folder_above_that_others_write),

@@ -180,11 +180,9 @@ def test_renamed_copy_is_listed_first(classroom, course, heads):
 
 @pytest.mark.parametrize(
     "name",
-    sampled(
-        ["02_positional_encoding", "03_masked_heads", "06_bert_param_count"],
-        "06_bert_param_count".__eq__,
-    ),
-)
+    sampled(["02_positional_encoding", "03_masked_heads", "06_bert_param_count"],
+            "06_bert_param_count".__eq__),
+)  # fmt: skip
 def test_independent_right_answers_are_not_listed(course, tmp_path, name):
     assignment = course.assignment(name)
     document = load_document(course, assignment)

@@ -86,18 +86,12 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
             },
             id="a display name that is the number of another student takes nothing from them",
         ),
-        pytest.param(
-            {"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"},
-            {"anon_x1Yz9": ("", False), "anon_Qw3rT": ("", True)},
-            id="anonymous",
-        ),
-        pytest.param(
-            {"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"},
-            {"1002": ("hoppergrace", True)},
-            id="late mark in lowercase",
-        ),
+        pytest.param({"anon_x1Yz9_77_adding.py": "one\n", "LATE_anon_Qw3rT_78_adding.py": "two\n"},
+                     {"anon_x1Yz9": ("", False), "anon_Qw3rT": ("", True)}, id="anonymous"),
+        pytest.param({"hoppergrace_late_1002_5002_adding.py": "grace = 1\n"},
+                     {"1002": ("hoppergrace", True)}, id="late mark in lowercase"),
     ],
-)
+)  # fmt: skip
 def test_canvas_record_has_names_and_late_marks(packed, gather, tmp_path, files, expected):
     gather(packed("submissions.zip", files))
     facts = known(tmp_path / "submitted")
@@ -136,14 +130,10 @@ def test_canvas_typed_texts_and_links_are_collected_and_refused(packed, gather, 
     report = gather(packed("math-1-adding submissions.zip", TYPED))
     facts = known(tmp_path / "submitted")
     assert {student: (one.name, one.late) for student, one in facts.items()} == {
-        "1001": ("lovelaceada", False),
-        "107": ("leetom", False),
-        "108": ("raoanita", True),
-        "109": ("ngbo", False),
-        "110": ("", False),
-        "anon_x1Yz9": ("", False),
+        "1001": ("lovelaceada", False), "107": ("leetom", False), "108": ("raoanita", True),
+        "109": ("ngbo", False), "110": ("", False), "anon_x1Yz9": ("", False),
         "anon_Qw3rT": ("", True),
-    }
+    }  # fmt: skip
     assert len(report.odd) == 6
     assert {sentence.partition(": ")[2] for sentence in report.odd} >= {
         f"leetom: a typed text was handed in, no file; {UNUSABLE}",

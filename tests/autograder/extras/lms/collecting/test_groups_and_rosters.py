@@ -171,17 +171,13 @@ def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     "titles, row, key, student",
     [
         ("Student,ID,SIS User ID,SIS Login ID", '"Lovelace, Ada",1001,S-1,ada1', "1001", "ada1"),
-        (
-            "Identifier,Full name,Email address",
-            "Participant 6,Ada Lovelace,a@x.org",
-            "6",
-            "a@x.org",
-        ),
+        ("Identifier,Full name,Email address", "Participant 6,Ada Lovelace,a@x.org", "6",
+         "a@x.org"),
         ("Identifier;Vollständiger Name", "Teilnehmer/in6;Ada Lovelace", "6", "Teilnehmer/in6"),
         ("First Name,Last Name,SID,Email", "Ada,Lovelace,01,a@x.org", "lovelaceada", "01"),
         ("student,name", "ada42,Ada King Lovelace", "lovelaceadaking", "ada42"),
     ],
-)
+)  # fmt: skip
 def test_tables_of_all_sites_can_be_rosters(roster, titles, row, key, student):
     person = roster(f"{titles}\n{row}\n").find(anything(key))
     assert person is not None and person.id == student
@@ -266,31 +262,19 @@ def test_student_in_two_rows_is_one_person(roster):
 @pytest.mark.parametrize(
     ("id", "there", "reason"),
     [
-        (
-            "00123",
-            "123",
-            "123 can be the id from which a spreadsheet has taken the zeros in front.",
-        ),
-        (
-            "123456789012",
-            "1.23457E+11",
-            "1.23457E+11 is a long number that a spreadsheet has shortened.",
-        ),
-        (
-            "123456789012",
-            "1,23457E+11",
-            "1,23457E+11 is a long number that a spreadsheet has shortened.",
-        ),
-        (
-            "1234567890123456",
-            "1234567890123000",
-            "1234567890123000 is a long number of which a spreadsheet",
-        ),
+        ("00123", "123",
+         "123 can be the id from which a spreadsheet has taken the zeros in front."),
+        ("123456789012", "1.23457E+11",
+         "1.23457E+11 is a long number that a spreadsheet has shortened."),
+        ("123456789012", "1,23457E+11",
+         "1,23457E+11 is a long number that a spreadsheet has shortened."),
+        ("1234567890123456", "1234567890123000",
+         "1234567890123000 is a long number of which a spreadsheet"),
         ("1001", "1001.0", "1001.0 is an id that a spreadsheet has taken for a decimal number."),
         ("999999999999", "1.23457E+11", ""),
         ("1001", "1002", ""),
     ],
-)
+)  # fmt: skip
 def test_damaged_id_is_named_with_the_reason(roster, packed, gather, tmp_path, id, there, reason):
     """Nobody is found by a damaged id: others can have the same."""
     people = roster(f'student,name\n"{there}",Ada Lovelace\n')

@@ -77,14 +77,12 @@ def test_times_apply_to_one_assignment_or_name_it(packed, gather, table, tmp_pat
     "text, sentence",
     [
         ("student,when\n1,2\n", r"no column `submitted_at`.*Its columns are `student`, `when`\."),
-        (
-            "student,submitted_at\n1001,03/04/26 9:00\n",
-            "row of 1001: '03/04/26 9:00' is not a time",
-        ),
+        ("student,submitted_at\n1001,03/04/26 9:00\n",
+         "row of 1001: '03/04/26 9:00' is not a time"),
         ("student,submitted_at\n1001,yesterday\n", "can be read; write it like 2026-11-27 23:58"),
         ("student,assignment,submitted_at\n1,essay,2026-11-27\n", "no assignment 'essay'"),
     ],
-)
+)  # fmt: skip
 def test_invalid_table_of_times_is_reported(packed, gather, table, tmp_path, text, sentence):
     with pytest.raises(RefusedError, match=sentence):
         gather(packed("adding.zip", CANVAS), times=table(text))

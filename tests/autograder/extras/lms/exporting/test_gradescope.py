@@ -83,12 +83,9 @@ def gradescope(archive: Path, tmp_path: Path):
         variables = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable}
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
-            [root / "run_autograder"],
-            cwd=root,
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-        )
+            [root / "run_autograder"], cwd=root, env={**environment, **variables},
+            capture_output=True, text=True,
+        )  # fmt: skip
 
     run.root = root  # type: ignore[attr-defined]
     return run
