@@ -138,7 +138,10 @@ def export(
         value(
             "--to",
             metavar="TOOL",
-            help="csv, canvas, moodle, moodle-feedback, gradescope, classroom50, junit, nbgrader or git.",
+            help=(
+                "csv, satisfied, canvas, moodle, moodle-feedback, gradescope, classroom50, junit, "
+                "nbgrader or git."
+            ),
         ),
     ],
     grades: GradesFolder = "grades",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import autograder
 from autograder.cli import app
 from autograder.gradebook.journal import Journal
+from autograder.installation.extensions import extensions
 from autograder.records import Grade
 from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
 
@@ -38,6 +40,18 @@ def test_a_package_adds_a_command(package: None, tmp_path: Path) -> None:
     refused = typed(tmp_path, "count", str(tmp_path / "grades"), "--status", "refused", "--json")
     assert refused == '{"grades": 0}\n'
     assert autograder.count(tmp_path / "grades").grades == 1
+
+
+@pytest.mark.parametrize(("command", "group"), [("export", "exports"), ("collect", "collectors")])
+def test_help_names_each_extension_of_the_kit(command: str, group: str) -> None:
+    told = CliRunner(env={"COLUMNS": "400"}).invoke(app, [command, "--help"]).stdout
+    names = [
+        name
+        for name, entry in extensions(f"autograder.{group}").items()
+        if entry.value.startswith("autograder.")
+    ]
+    assert len(names) > 4
+    assert [name for name in names if not re.search(rf"\b{name}(,| or|\.)", told)] == []
 
 
 def typed(folder: Path, *words: str) -> str:
