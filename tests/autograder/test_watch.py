@@ -159,7 +159,7 @@ def test_watch_shows_only_the_first_failures_in_full(folder: Path) -> None:
     tests.write_text(
         text + "".join("\n\n" + more.replace("test_two", f"test_{n}_two") for n in range(3))
     )
-    write(folder, "")
+    write(folder, "nothing = None\n")
     assert "✗ 2 more do not pass yet" in Session(folder).step()
 
 

@@ -114,7 +114,7 @@ def test_moodle_export_changes_only_the_grades(ask, tmp_path):
         "1003: Moodle says that this grade cannot be changed.",
         f"1004 (=cmd|' /C calc'!A0), {NAME}: not found in moodle-downloaded.csv.",
     ]
-    assert exported.summary.endswith("Nothing was filled in for Alan Turing; Barbara Liskov.")
+    assert exported.summary.endswith("Nothing was filled in for Alan Turing, Barbara Liskov.")
 
 
 def test_german_moodle_worksheet_with_decimal_commas_is_filled(ask, tmp_path):
