@@ -37,7 +37,7 @@
 # |---|---|
 # | 1 · Pooling | how do many vectors become one? |
 # | 2 · The classifier | how does one vector become a decision? |
-# | 3 · Freezing | which numbers may still move? |
+# | 3 · LoRA | how few numbers have to move? |
 # | 4 · An honest split | which examples may be used to judge the model? |
 # | 5 · The confusion matrix and macro F1 | what goes wrong, and how often? |
 #
