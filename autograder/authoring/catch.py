@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from autograder.bridge.outside.local import load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes, parts_of_mistakes
@@ -65,7 +66,6 @@ def _with_letters(mistakes: dict[str, list[Mistake]]) -> dict[str, dict[str, Mis
 
 def programs(course: Course, assignment: Assignment) -> dict[str, list["WrongProgram"]]:
     """Return the programs of each part; raises CourseError if the solution cannot answer an author's input."""
-    from autograder.bridge.outside.local import load
     from autograder.selfcheck.catch.game import load_inputs
 
     mistakes = _chosen(course, assignment)
@@ -195,8 +195,6 @@ def broken(course: Course, assignment: Assignment) -> Iterator[str]:
 
 
 def _loaded(assignment: Assignment, text: str) -> ModuleType:
-    from autograder.bridge.outside.local import load
-
     return load(text, f"{assignment.stem}.py").module
 
 

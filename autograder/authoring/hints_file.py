@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.authoring.catch import PROGRAMS_VERSION, opening, programs
+from autograder.bridge.outside.local import load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
 from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
@@ -244,7 +245,6 @@ class _Survey:
         self, text: str, tests: Sequence["Test"] | None = None
     ) -> Iterator[tuple[str, "Recording"]]:
         """Return the answers of a file in these tests, by default in those that it fails."""
-        from autograder.bridge.outside.local import load
         from autograder.selfcheck.check import failures, time_limit
         from autograder.selfcheck.locked_hints import recordings
 

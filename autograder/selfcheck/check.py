@@ -345,12 +345,7 @@ class _Examination:
         raised = self._told(error)
         for package in self._packages:
             is_named = "ImportError" in raised.bases and re.search(rf"'{package}['.]", raised.text)
-            broken = _import(package)
-            is_broken = broken is not None and (type(broken).__name__, str(broken)) == (
-                raised.type,
-                raised.text,
-            )
-            if is_named or is_broken:
+            if is_named or _error_of_import(package) == (raised.type, raised.text):
                 return (
                     f"This test needs the package {package}, which cannot be imported here "
                     f"({raised.type}: {clean(raised.text, 300)}), so it says nothing about your answer. "
@@ -409,12 +404,12 @@ class _Examination:
         )
 
 
-def _import(package: str) -> Exception | None:
-    """Return the error of importing a package, None if it can be imported."""
+def _error_of_import(package: str) -> tuple[str, str] | None:
+    """Return the type and the text of the error of importing a package, None if it can be imported."""
     try:
         importlib.import_module(package)
     except Exception as error:  # a package that is broken raises nearly anything
-        return error
+        return type(error).__name__, str(error)
     return None
 
 

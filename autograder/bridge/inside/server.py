@@ -88,15 +88,14 @@ class Server:
         Loading is stopped after `limit` seconds of processor time; what was defined before counts.
         `stopped` of the answer tells where, and `skipped` are such places of an earlier loading.
         """
-        space = self.module.__dict__
-        return self.run_text(text, filename, space, loading.LoadingLimit(limit), skipped)
+        return self.run_text(text, filename, self.module.__dict__, limit, skipped)
 
     def run_text(
         self,
         text: str,
         filename: str,
         names: dict[str, Any],
-        limit: loading.LoadingLimit,
+        limit: float | None,
         skipped: Sequence[Sequence[Any]],
     ) -> dict[str, Any]:
         """Run the text in the module; what its top binds goes to `names`."""
@@ -111,7 +110,7 @@ class Server:
             history = shell.History(space)
         text_loading = loading.TextLoading(
             (space, names),
-            limit,
+            loading.LoadingLimit(limit),
             {(str(name), int(line)) for name, line in skipped},
             source.leaves_main_out(text),
         )

@@ -68,7 +68,7 @@ class Worker(Server):
         space = self.module.__dict__
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
-        answer_to_load = self.run_text(text, filename, names, loading.LoadingLimit(limit), skipped)
+        answer_to_load = self.run_text(text, filename, names, limit, skipped)
         self._traces = Traces() if traced else None
         return {**answer_to_load, "left": left} if traced else answer_to_load
 
