@@ -457,8 +457,8 @@ def attention_layer(embed_size: int, num_heads: int) -> nn.MultiheadAttention:
 def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> list[int]:
     """The heads that are not missed: silencing one changes the output by at most `tolerance`, relative to its norm.
 
-    mha: a layer such as `attention_layer` makes; mha.num_heads is H. Its weights and its mode are as before afterwards.
-    x: (B, T, C), used as query, key and value, without a mask. The output is never zero everywhere.
+    mha: a layer such as `attention_layer` makes; mha.num_heads is H. Its parameters and its mode are as before
+    afterwards. x: (B, T, C), used as query, key and value, without a mask. The output is never zero everywhere.
     Each head is silenced alone, while all others work and the bias of `out_proj` stays. The change is the norm of the
     difference over all numbers, divided by the norm of the whole output. Returns the heads, in ascending order.
     Example: a head whose columns of `out_proj.weight` are zero is redundant even with tolerance 0.
@@ -474,9 +474,10 @@ def redundant_heads(mha: nn.MultiheadAttention, x: Tensor, tolerance: float) -> 
 def head_similarity(mha: nn.MultiheadAttention, x: Tensor) -> Tensor:
     """How alike the attention weights of each two heads are: the cosine of both, a symmetric table (H, H).
 
-    mha: as above; its weights and its mode are as before afterwards. x: (B, T, C), used as query, key and value, without
-    a mask. All weights of a head, over the whole batch, form one long vector; the table holds the cosine of the vectors
-    of each two heads, 1 on its diagonal. No gradient is needed. The table has the number type of x (float32, float64).
+    mha: as above; its parameters and its mode are as before afterwards. x: (B, T, C), used as query, key and value,
+    without a mask. All weights of a head, over the whole batch, form one long vector; the table holds the cosine of the
+    vectors of each two heads, 1 on its diagonal. No gradient is needed. The table has the number type of x (float32,
+    float64).
     Example: for a layer whose head 1 is a copy of head 0, the entries (0, 1) and (1, 0) are 1.
     """
     # TODO: the weights of every head, by themselves                                    # (B, H, T, T)

@@ -427,7 +427,8 @@ class LoRALinear(nn.Module):
     def merged(self) -> nn.Linear:
         """A new, ordinary linear layer with the same answers, in the same number type. This one stays as it was.
 
-        Both are independent from then on: whatever happens to one of them does not change the other.
+        Both are independent from then on: whatever happens to one of them does not change the other. Whether the
+        numbers of the new layer are frozen is up to you.
         """
         # TODO: a copy of the layer, with B A added to its weight on the right scale    # (out, in)
         raise NotImplementedError("LoRALinear.merged is not written yet.")

@@ -527,9 +527,10 @@ def group_advantages(rewards: Tensor, eps: float = 1e-4) -> Tensor:
 # $$\rho = \frac{p_{\text{policy}}(\text{answer})}{p_{\text{old}}(\text{answer})} = e^{\log p_{\text{policy}} - \log
 # p_{\text{old}}}$$
 #
-# (This is the ratio of the whole answer; PPO and GRPO take one for each token, and GSPO the root of this one by the
-# answer's length.) The objective that is to grow is $\rho A$: more of what was good, less of what was bad. Schulman and
-# others (2017) cut it off where it has gone far enough. Take the *smaller* of two values, with and without the cut:
+# (This is the ratio of the whole answer; PPO and GRPO take one for each token, and GSPO takes the $T$-th root of this
+# one for an answer of $T$ tokens.) The objective that is to grow is $\rho A$: more of what was good, less of what was
+# bad. Schulman and others (2017) cut it off where it has gone far enough. Take the *smaller* of two values, with and
+# without the cut:
 #
 # $$\text{loss} = -\text{mean}\, \min\bigl(\rho A,\ \text{clip}(\rho,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A\bigr)$$
 #
@@ -582,9 +583,9 @@ def clipped_loss(log_probs: Tensor, old_log_probs: Tensor, advantages: Tensor, e
 # About 16 minutes, ●●○ (difficulty 2 of 3)
 #
 # An answer is not written in one piece. Part 5 took one ratio for the whole of it, which is the *product* of the ratios
-# of its tokens. (GSPO, 2025, does so as well, and takes a root of it by the length.) PPO and GRPO look closer: they
-# have **a ratio for each token**, and cut each on its own. The advantage is still that of the whole answer, and the same
-# for all its tokens:
+# of its tokens. (GSPO, 2025, takes one ratio, too: for $T$ tokens, the $T$-th root of this product.) PPO and GRPO look
+# closer: they have **a ratio for each token**, and cut each on its own. The advantage is still that of the whole answer,
+# and the same for all its tokens:
 #
 # $$\text{loss} = -\operatorname*{mean}_{\text{answers}}\ \operatorname*{mean}_{\text{tokens } t}\ \min\bigl(\rho_t A,\
 # \text{clip}(\rho_t,\, 1 - \varepsilon,\, 1 + \varepsilon)\, A\bigr)$$
@@ -922,9 +923,9 @@ if __name__ == "__main__":
     show("a reward that can be checked", checked)
 
 # %% [markdown]
-# The number is honest now: what it counts is what happens. Nobody has shown this model an answer, and yet it hardly
-# replies with cards any more, since another guest's card seldom names the same dish. But look at the shares of polite and
-# rude: both have grown. Nobody asked for manners this time. A check never measures more than what it checks.
+# The number is honest now: what it counts is what happens. This model has not seen a single demonstration, and yet it
+# hardly replies with cards any more, because another guest's card seldom names the same dish. But look at the shares of
+# polite and rude: both have grown. Nobody asked for manners this time. A check never measures more than what it checks.
 #
 # Take the leash to 0.3 and to 3, one at a time, and look at shares and samples. Then give `compare` 200 steps in the
 # place of 60: the margins go on growing. Do the answers get better?

@@ -549,7 +549,7 @@ def blockwise_attention(q: Tensor, k: Tensor, v: Tensor, block: int, mask: Tenso
     """
     # TODO: refuse a block below 1
     # TODO: m, l and o for every query, as in the table                                 # (..., T, 1) and (..., T, E)
-    # TODO: for each block: its scores, and its columns of the mask, if they differ     # (..., T, block)
+    # TODO: for each block: its scores, and its columns of the mask, or the only one    # (..., T, block)
     # TODO: ... the new m; l and o brought to it; and what the block adds to both
     # TODO: the output; zeros where nothing was added                                   # (..., T, E)
     ### BEGIN SOLUTION

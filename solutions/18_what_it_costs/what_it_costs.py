@@ -43,8 +43,8 @@
 # type.
 #
 # Letters for shapes: $V$ words in the vocabulary, $P$ positions, $C$ the width of a vector, $N$ layers, $H$ heads,
-# $T$ tokens; in Part 3 $M$ rows, $K$ columns and groups of $G$ numbers; in Part 4 $R$ guesses. $D$ is the number of
-# parameters here.
+# $T$ tokens; $M$ rows and $K$ columns of a table of weights, in Part 3 in groups of $G$ numbers; in Part 4 $R$ guesses.
+# $D$ is the number of parameters here.
 
 # %%
 import math
@@ -393,8 +393,8 @@ def quantised_matmul(x: Tensor, q: Tensor, scale: Tensor) -> Tensor:
 # for the draw. To draw from probabilities with a uniform $u$, add them up from id 0 on, and take the first id at
 # which the sum exceeds $u$. With (0.1, 0.6, 0.3), the sums are 0.1, 0.7 and 1, so $u = 0.5$ draws id 1.
 #
-# **How many words a step?** Let each guess be accepted with probability $a$, whatever came before. The first word
-# always comes, the second if the first guess was accepted ($a$), the third if two were ($a^2$), and so on:
+# **How many words a step?** Let each guess be accepted with probability $a$, whatever came before. A step always
+# writes one word, a second one if the first guess was accepted ($a$), a third one if two were ($a^2$), and so on:
 #
 # $$1 + a + a^2 + \dots + a^R = \frac{1 - a^{R+1}}{1 - a}$$
 #
@@ -413,7 +413,8 @@ def speculative_step(p: Tensor, q: Tensor, guesses: Tensor, uniforms: Tensor) ->
     uniforms (R + 1,): guess i is accepted when uniforms[i] < p[i, g] / q[i, g], where g is guesses[i].
     At the first refusal, place i, the LAST uniform draws from max(0, p[i] - q[i]), made to sum to 1. (Should rounding
     have left only zeros there, it draws from p[i].) If all are accepted, the last uniform draws from p[R].
-    A draw is the lowest id at which the sum of the probabilities from id 0 on exceeds the uniform.
+    A draw is the lowest id at which the sum of the probabilities from id 0 on exceeds the uniform. (Divide the sums by
+    the last one, so that rounding cannot leave all of them below it.)
     Returns 1 to R + 1 ids, as ints.
     Example: p = [[0.5, 0.3, 0.2], [0.1, 0.6, 0.3]], q = [[0.2, 0.5, 0.3]] and the guess 1 give [1, 1] with the uniforms
     0.55 and 0.5, and [0] with 0.65 and 0.5.

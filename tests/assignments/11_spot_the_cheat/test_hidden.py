@@ -396,7 +396,7 @@ def test_change_is_relative_to_the_output(student):
             checks.equal(heads, [h for h in range(H) if shares[h] <= tolerance], "the redundant heads")
 
 
-@task("heads", 0.5, promise="Its weights and its mode are as before afterwards.")
+@task("heads", 0.5, promise="Its parameters and its mode are as before afterwards.")
 def test_layer_is_as_before(student):
     """Afterwards the layer has the weights and the mode that it had before."""
     C, H = 12, 3
@@ -434,7 +434,7 @@ def test_similarity_of_random_heads(student):
         checks.close(found, expected.to(dtype), "the table of similarities", axes=("head", "head"), atol=1e-5)
 
 
-@task("heads", 0.25, promise="mha: as above; its weights and its mode are as before afterwards.")
+@task("heads", 0.25, promise="mha: as above; its parameters and its mode are as before afterwards.")
 def test_similarity_changes_nothing(student):
     """The layer keeps its weights and its mode, and x its values."""
     mha, twin = layers(student, 12, 3, (1.0, 1.0, 1.0))
