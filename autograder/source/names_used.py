@@ -6,6 +6,7 @@ followed, and nothing is executed.
 """
 
 import ast
+import types
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,6 +22,9 @@ DYNAMIC = {
 DYNAMIC_MODULES = {  # or parts of torch
     "pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc", "jit", "_C", "overrides",
 }  # fmt: skip
+# what leads to PyTorch's operators past its functions; a class with annotated fields names `__annotations__`
+OPERATORS = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
+OPERATORS |= (DYNAMIC | DYNAMIC_MODULES) - {"__annotations__"}
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 RUN_AS_PYTHON = {
     "torch.jit",
@@ -130,6 +134,21 @@ def is_among(used: str, forbidden: str) -> bool:
     last = forbidden.rsplit(".", 1)[1]
     parts = used.split(".")
     return parts[0] == root and last in parts[1:]
+
+
+def words_in(code: types.CodeType) -> set[str]:
+    """Return the names, the attributes and the texts of one word in compiled code and in the functions inside it."""
+    words: set[str] = set()
+    waiting = [code]
+    while waiting:
+        piece = waiting.pop()
+        words.update(piece.co_names, piece.co_varnames)
+        for constant in piece.co_consts:
+            if isinstance(constant, types.CodeType):
+                waiting.append(constant)
+            elif isinstance(constant, str) and constant.isidentifier():
+                words.add(constant)
+    return words
 
 
 def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:

@@ -90,7 +90,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing}`")
     reads_output = not markers.CAPTURING.isdisjoint(getattr(item, "fixturenames", ()))
-    forbids = bool(markers.arguments_of(item, "forbids"))
+    forbids = markers.arguments_of(item, "forbids")
     suite.subject(item).begin(seed_of(suite.run_seed, item.name), reads_output, forbids)
 
 

@@ -12,8 +12,10 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.overrides import _get_current_function_mode
 
 from autograder.bridge.inside.entries import Entries
+from autograder.bridge.inside.worker import Worker
 from autograder.course.config import Course, load_course
 from autograder.course.notebook import to_notebook
 from autograder.grading.grader import Grader
@@ -27,6 +29,7 @@ COUNT, TRANSLATOR, TRAINING = "06_bert_param_count", "08_encoder_decoder", "15_t
 READY = "torch.nn.functional.scaled_dot_product_attention"
 X = torch.ones(2, 3)
 LARGE = torch.ones(2, 10)
+NINE = "torch.Tensor[9]"  # X has fewer
 
 
 # ------------------------------------------------------------------ the record
@@ -90,19 +93,71 @@ def test_every_road_is_recorded_with_its_line(road: str, recording) -> None:
 @pytest.mark.parametrize(
     ("road", "forbids", "is_recorded"),
     [
-        ("torch.ops.aten.layer_norm(X, (3,))", True, True),
-        ("torch.ops.aten.layer_norm(X, (3,))", False, False),
-        ("nn.LayerNorm(3)(X)", False, True),  # for the notes about names that did not run
+        ("torch.ops.aten.layer_norm(X, (3,))", NORMS, True),
+        ("torch.ops.aten.layer_norm(X, (3,))", (), False),
+        ("nn.LayerNorm(3)(X)", (), True),  # for the notes about names that did not run
+        ("torch.zeros(10)", [NINE], True),
+        ("torch.zeros(10)", NORMS, False),
     ],
 )
-def test_operators_are_watched_in_tests_that_forbid_something(
-    road: str, forbids: bool, is_recorded: bool, recording
+def test_operators_are_watched_as_closely_as_a_test_needs(
+    road: str, forbids: list[str], is_recorded: bool, recording
 ) -> None:
-    entries = recording(*NORMS)
+    entries = recording(*NORMS, NINE)
     entries.begin(forbids)
     with entries.active():
         eval(road)
     assert bool(entries.found) == is_recorded
+
+
+IN_A_TEXT = """
+import copy, functools, operator, pickle, sys, torch
+from torch import nn
+from torch.nn.functional import layer_norm as taken_before
+
+F = nn.functional
+made_before = nn.LayerNorm(3)
+
+
+def answer(X):
+    {0}
+"""
+MORE_ROADS = [
+    "by = lambda where: where.ops.aten; by(torch).layer_norm(X, (3,))",
+    "operator.attrgetter('_'.join(['layer', 'norm']))(F)(X, (3,))",
+    "getattr(F, '_'.join(['layer', 'norm']))(X, (3,))",
+    "get_ipython().run_cell('import torch; torch.ops.aten.layer_norm(torch.ones(2, 3), (3,))')",
+]
+
+
+@pytest.mark.parametrize("road", [*(road for road in ROADS if "next(" not in road), *MORE_ROADS])
+def test_every_road_in_a_text_is_recorded_by_a_worker(road: str) -> None:
+    worker = Worker(types.ModuleType("net"))
+    try:
+        worker.load(IN_A_TEXT.format(road), "net.py", forbidden=NORMS)
+        worker.seed(1, forbids=NORMS)
+        with worker.entries.active():
+            worker.module.answer(X)
+    finally:
+        recorded = worker.entries
+        worker.load("", "net.py")  # puts everything back
+    assert recorded.found, road
+
+
+def test_a_text_that_leads_to_no_operator_is_not_watched() -> None:
+    worker = Worker(types.ModuleType("net"))
+    seen = []
+    text = "import torch\n\n\ndef answer(x):\n    note()\n    return torch.softmax(x, -1)"
+    for forbidden in (NORMS, [*NORMS, "torch.softmax"]):
+        try:
+            worker.load(text, "net.py", forbidden=forbidden)
+            worker.module.note = lambda: seen.append(_get_current_function_mode())
+            worker.seed(1, forbids=forbidden)
+            with worker.entries.active():
+                worker.module.answer(X)
+        finally:
+            worker.load("", "net.py")
+    assert [mode is None for mode in seen] == [True, False]
 
 
 INNOCENT = [
@@ -118,7 +173,6 @@ def test_what_is_not_entered_is_not_recorded(innocent: str, recording) -> None:
     assert entries.found == {}
 
 
-NINE = "torch.Tensor[9]"  # X has fewer
 SIZES = [
     ("torch.zeros(10)", True),
     ("X.new_zeros(3, 4)", True),

@@ -23,6 +23,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from autograder.source import text as source
+from autograder.source.names_used import OPERATORS
 
 Place = tuple[str, int]  # the file, as a traceback names it, and the line; "" and 0 if unknown
 IMMUTABLE = 1 << 8  # a flag of classes that are written in C
@@ -65,16 +66,24 @@ class Entries:
             else:
                 self._packages.add(name)
         self._mode = _Operators(self) if any(root == "torch" for root, _ in self._names) else None
+        self._meets_operators = True
         self._watches_operators = True
+        self.watches_sizes = bool(self._limits)
 
-    def begin(self, watches_operators: bool = True) -> None:
-        """Forget what was entered.
+    def expect(self, words: Collection[str]) -> None:
+        """Say which words stand in the code that is recorded: without certain ones, no operator has to be watched."""
+        last_names = {last for _, last in self._names}
+        self._meets_operators = not OPERATORS.union(last_names).isdisjoint(words)
 
-        Watching each operator costs time, which a test that forbids nothing need not spend.
+    def begin(self, forbids: Collection[str] = ()) -> None:
+        """Forget what was entered, and watch as closely as a test needs that `forbids` these names.
+
+        Watching each operator costs time, and looking at the size of each tensor even more.
         """
         self.found.clear()
         self._told = 0
-        self._watches_operators = watches_operators
+        self.watches_sizes = not self._limits.keys().isdisjoint(forbids)
+        self._watches_operators = self.watches_sizes or (self._meets_operators and bool(forbids))
 
     def news(self) -> list[list[Any]]:
         """Return [name, file, line] of what was entered since the last time."""
@@ -140,11 +149,6 @@ class Entries:
         name = str(getattr(operator, "__name__", "")).partition(".")[0]
         if names := self._names.get(("torch", name)):
             self.note(names)
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether the sizes of tensors are recorded."""
-        return bool(self._limits)
 
     def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
         """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
@@ -234,7 +238,7 @@ class _Operators(TorchFunctionMode):
     ) -> Any:
         self._entries.note_operator(operator)
         result = operator(*args, **(kwargs or {}))
-        if self._entries.has_limits:
+        if self._entries.watches_sizes:
             self._entries.note_sizes(result, [*args, *(kwargs or {}).values()])
         return result
 

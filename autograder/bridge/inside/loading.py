@@ -20,6 +20,7 @@ import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
 from autograder.bridge.shared.errors import ENDING, kept_by
+from autograder.source.names_used import words_in
 from autograder.source.text import without_main
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ class TextLoading:
     stopped: list[Place] = field(default_factory=list)
     absent: list[Missing] = field(default_factory=list)
     has_ended: bool = False
+    words: set[str] = field(default_factory=set)  # names, attributes and short texts in the code
     _unbound: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
     _statement: ast.stmt = field(default_factory=ast.Pass)
@@ -173,6 +175,7 @@ class TextLoading:
 
     def _run(self, tree: ast.Module, name: str) -> Any:
         whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        self.words |= words_in(whole)
         flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         run = self._completed if whole.co_flags & inspect.CO_COROUTINE else _driven
         waiting = iter(tree.body)

@@ -63,6 +63,7 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
+        self.words = set[str]()  # in the module's code
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +126,7 @@ class Server:
                 value = text_loading.run(code, name)
                 if history:
                     history.end(value)
+        self.words = text_loading.words
         return {
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],
@@ -161,10 +163,10 @@ class Server:
         *path, name = target[1]
         setattr(self.resolve([target[0], path]), name, self.localise(value))
 
-    def seed(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+    def seed(self, seed: int, reads_output: bool = False, forbids: Sequence[str] = ()) -> None:
         """Start a test: seed the random generators, and drop all objects of earlier tests.
 
-        `forbids`: whether the test forbids any names, whose use is recorded as closely as possible.
+        `forbids` lists the names that the test forbids, whose use is recorded as closely as possible.
         """
         self.output = (_PrintedText.stream(), _PrintedText.stream()) if reads_output else ()
         for book in (self.objects, self.numbers, self.graphs):

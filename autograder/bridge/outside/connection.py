@@ -51,7 +51,7 @@ class Connection:
         self.new_transcript: Callable[[], Transcript] = Transcript
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
-        self.forbids = True  # whether it forbids any names
+        self.forbids: Sequence[str] = ()  # the names that it forbids
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
         self.last_call = ""  # of this test, as a line to paste; empty if it cannot be one
@@ -109,7 +109,7 @@ class Connection:
             "seed",
             seed=seed_of("student", seed),
             reads_output=self.reads_output,
-            forbids=self.forbids,
+            forbids=[*self.forbids],
         )
         return self.transcript
 

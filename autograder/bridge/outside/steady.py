@@ -30,7 +30,7 @@ class SteadyServer(Server):
         self._seed = 0
         self._begun = 0
 
-    def seed(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+    def seed(self, seed: int, reads_output: bool = False, forbids: Sequence[str] = ()) -> None:
         super().seed(seed, reads_output, forbids)
         self._seed = seed
         self._begun = 0

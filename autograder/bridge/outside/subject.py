@@ -51,11 +51,11 @@ class Subject:
         """The forbidden names that the student's code entered in the present test."""
         return self._entered
 
-    def begin(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+    def begin(self, seed: int, reads_output: bool = False, forbids: Sequence[str] = ()) -> None:
         """Prepare a test: seed the random generators, equally for all students of a run.
 
         If the test `reads_output`, what the student's code prints is printed in this process, too.
-        If it `forbids` names, a worker records their use as closely as possible.
+        A worker records the use of names that it `forbids` as closely as possible.
         """
         self._entered = {}
         # torch.manual_seed formats a stack for each accelerator
@@ -99,7 +99,7 @@ class RemoteSubject(Subject, Generic[AnyConnection]):
     def entered(self) -> Mapping[str, Place]:
         return self.connection.entered
 
-    def begin(self, seed: int, reads_output: bool = False, forbids: bool = True) -> None:
+    def begin(self, seed: int, reads_output: bool = False, forbids: Sequence[str] = ()) -> None:
         self.connection.reads_output = reads_output
         self.connection.forbids = forbids
         self.connection.start_test(seed)
