@@ -97,6 +97,7 @@ class Finder(MetaPathFinder, Loader):
 
     def __init__(self, filling: Callable[[str], Callable[[Any], None] | None]) -> None:
         self._filling = filling
+        self._has_filled = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -108,11 +109,14 @@ class Finder(MetaPathFinder, Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         fill = self._filling(module.__name__)
         assert fill is not None
+        self._has_filled = True
         fill(module)
 
     def forget(self) -> None:
         """Find no module any more, and let later imports find these elsewhere."""
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
+        if not self._has_filled:
+            return
         mine = [n for n, m in sys.modules.items() if getattr(m, "__loader__", None) is self]
         for name in mine:
             del sys.modules[name]
