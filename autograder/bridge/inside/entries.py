@@ -14,8 +14,8 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import wraps
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import lru_cache, wraps
 from types import FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
@@ -96,17 +96,17 @@ class Entries:
         """Record in this block, or pause in it."""
         before = self._active
         profiler = sys.getprofile()
+        mode = self._mode if active and self._watches_operators else None
         self._active = active
-        with ExitStack() as stack:
-            if self._mode is not None and active and self._watches_operators:
-                stack.enter_context(self._mode)
-            if self._packages:
-                stack.callback(sys.setprofile, profiler)
-                sys.setprofile(self._profile if active else None)
-            try:
+        if self._packages:
+            sys.setprofile(self._profile if active else None)
+        try:
+            with mode or nullcontext():
                 yield
-            finally:
-                self._active = before
+        finally:
+            self._active = before
+            if self._packages:
+                sys.setprofile(profiler)
 
     def install(self, *modules: ModuleType) -> ExitStack:
         """Wrap what the dotted names refer to, in these modules as well; closing the result undoes it.
@@ -188,22 +188,19 @@ class Entries:
 
     def _things(self) -> Iterator[tuple[ModuleType, str, Any]]:
         """Yield each function and class that a dotted name stands for, with the modules that hold it."""
-        roots = defaultdict[str, set[str]](set)
-        for (root, last), names in self._names.items():
-            roots[root].add(last)
+        for (root, _), names in self._names.items():
             for name in names if root in sys.modules else ():
                 with suppress(ImportError):  # of another version of the package
                     importlib.import_module(name.rpartition(".")[0])
-        for name, module in [*sys.modules.items()]:
-            wanted = roots.get(_root(name))
-            if wanted is None or not isinstance(module, ModuleType):
+        for name, last in _holders(frozenset(self._names), tuple(sys.modules)):
+            module = sys.modules[name]
+            if last not in vars(module):
                 continue
-            for last in wanted & vars(module).keys():
-                thing = vars(module)[last]
-                named = f"{name}.{last}" in self._named(module, last)
-                is_own = _root(getattr(thing, "__module__", None) or name) == _root(name)
-                if callable(thing) and (named or is_own):
-                    yield module, last, thing
+            thing = vars(module)[last]
+            named = f"{name}.{last}" in self._named(module, last)
+            is_own = _root(getattr(thing, "__module__", None) or name) == _root(name)
+            if callable(thing) and (named or is_own):
+                yield module, last, thing
 
     def _wrap_methods(self, kind: type, names: list[str], undo: ExitStack) -> None:
         if kind.__flags__ & IMMUTABLE:
@@ -262,6 +259,23 @@ def _storage(tensor: Tensor) -> int:
 
 def _root(name: str) -> str:
     return name.partition(".")[0]
+
+
+@lru_cache(maxsize=64)
+def _holders(
+    wanted: frozenset[tuple[str, str]], modules: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return which of these modules have attributes with such a root and last component, by their names."""
+    roots = defaultdict[str, set[str]](set)
+    for root, last in wanted:
+        roots[root].add(last)
+    holders = []
+    for name in modules:
+        module = sys.modules[name]
+        names = roots.get(_root(name))
+        if names and isinstance(module, ModuleType):
+            holders += [(name, last) for last in names & vars(module).keys()]
+    return tuple(holders)
 
 
 def _places_of(
