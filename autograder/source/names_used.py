@@ -22,9 +22,10 @@ DYNAMIC = {
 DYNAMIC_MODULES = {  # or parts of torch
     "pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc", "jit", "_C", "overrides",
 }  # fmt: skip
-# what leads to PyTorch's operators past its functions; a class with annotated fields names `__annotations__`
-OPERATORS = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
-OPERATORS |= (DYNAMIC | DYNAMIC_MODULES) - {"__annotations__"}
+# Code without these words reaches only what it names: neither modules by their names in a table, nor
+# PyTorch's operators past its functions. A class with annotated fields names `__annotations__`.
+LEADING_ELSEWHERE = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
+LEADING_ELSEWHERE |= (DYNAMIC | DYNAMIC_MODULES) - {"__annotations__"}
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 RUN_AS_PYTHON = {
     "torch.jit",
@@ -137,7 +138,7 @@ def is_among(used: str, forbidden: str) -> bool:
 
 
 def words_in(code: types.CodeType) -> set[str]:
-    """Return the names, the attributes and the texts of one word in compiled code and in the functions inside it."""
+    """Return the names, the attributes and the texts such as "sys.modules" in compiled code and its functions."""
     words: set[str] = set()
     waiting = [code]
     while waiting:
@@ -146,8 +147,8 @@ def words_in(code: types.CodeType) -> set[str]:
         for constant in piece.co_consts:
             if isinstance(constant, types.CodeType):
                 waiting.append(constant)
-            elif isinstance(constant, str) and constant.isidentifier():
-                words.add(constant)
+            elif isinstance(constant, str) and constant.replace(".", "_").isidentifier():
+                words.update(constant.split("."))
     return words
 
 

@@ -195,6 +195,8 @@ FAILING = {
 }
 REMOVING = {
     "all modules": "import sys\nsys.modules.clear()",
+    "by their text": "from unittest import mock\nmock.patch.dict('sys.modules', clear=True).start()",
+    "by a computed name": "import sys\ngetattr(sys, 'mod' + 'ules').clear()",
     "all modules, and a wait": "import asyncio, sys\nsys.modules.clear()\nawait asyncio.sleep(0)",
     "PyTorch, and another import": (
         "import sys\nfor name in [*sys.modules]:\n    if name.startswith('torch'):\n"

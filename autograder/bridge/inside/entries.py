@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from autograder.source import text as source
-from autograder.source.names_used import OPERATORS
+from autograder.source.names_used import LEADING_ELSEWHERE
 
 Place = tuple[str, int]  # the file, as a traceback names it, and the line; "" and 0 if unknown
 IMMUTABLE = 1 << 8  # a flag of classes that are written in C
@@ -73,7 +73,7 @@ class Entries:
     def expect(self, words: Collection[str]) -> None:
         """Say which words stand in the code that is recorded: without certain ones, no operator has to be watched."""
         last_names = {last for _, last in self._names}
-        self._meets_operators = not OPERATORS.union(last_names).isdisjoint(words)
+        self._meets_operators = not LEADING_ELSEWHERE.union(last_names).isdisjoint(words)
 
     def begin(self, forbids: Collection[str] = ()) -> None:
         """Forget what was entered, and watch as closely as a test needs that `forbids` these names.
@@ -192,15 +192,16 @@ class Entries:
             for name in names if root in sys.modules else ():
                 with suppress(ImportError):  # of another version of the package
                     importlib.import_module(name.rpartition(".")[0])
-        for name, last in _holders(frozenset(self._names), tuple(sys.modules)):
-            module = sys.modules[name]
-            if last not in vars(module):
-                continue
-            thing = vars(module)[last]
-            named = f"{name}.{last}" in self._named(module, last)
-            is_own = _root(getattr(thing, "__module__", None) or name) == _root(name)
-            if callable(thing) and (named or is_own):
-                yield module, last, thing
+        newest = next(reversed(sys.modules))
+        for root, last in self._names:
+            for name in _holders(root, len(sys.modules), newest).get(last, ()):
+                module = sys.modules.get(name)
+                thing = getattr(module, "__dict__", {}).get(last)
+                if not isinstance(module, ModuleType) or not callable(thing):
+                    continue
+                named = f"{name}.{last}" in self._named(module, last)
+                if named or _root(getattr(thing, "__module__", None) or name) == root:
+                    yield module, last, thing
 
     def _wrap_methods(self, kind: type, names: list[str], undo: ExitStack) -> None:
         if kind.__flags__ & IMMUTABLE:
@@ -261,21 +262,18 @@ def _root(name: str) -> str:
     return name.partition(".")[0]
 
 
-@lru_cache(maxsize=64)
-def _holders(
-    wanted: frozenset[tuple[str, str]], modules: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
-    """Return which of these modules have attributes with such a root and last component, by their names."""
-    roots = defaultdict[str, set[str]](set)
-    for root, last in wanted:
-        roots[root].add(last)
-    holders = []
-    for name in modules:
-        module = sys.modules[name]
-        names = roots.get(_root(name))
-        if names and isinstance(module, ModuleType):
-            holders += [(name, last) for last in names & vars(module).keys()]
-    return tuple(holders)
+@lru_cache(maxsize=8)
+def _holders(root: str, count: int, newest: str) -> dict[str, list[str]]:
+    """Return the names of a package's modules by the attributes that they have.
+
+    Of so many modules, with this one as the newest: an index is made once for a fork server's workers.
+    """
+    holders = defaultdict[str, list[str]](list)
+    for name, module in [*sys.modules.items()]:
+        if _root(name) == root and isinstance(module, ModuleType):
+            for attribute in vars(module):
+                holders[attribute].append(name)
+    return dict(holders)
 
 
 def _places_of(

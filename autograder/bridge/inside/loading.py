@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
 from autograder.bridge.shared.errors import ENDING, kept_by
-from autograder.source.names_used import words_in
+from autograder.source.names_used import LEADING_ELSEWHERE, words_in
 from autograder.source.text import without_main
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class TextLoading:
     def _run(self, tree: ast.Module, name: str) -> Any:
         whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         self.words |= words_in(whole)
+        if not LEADING_ELSEWHERE.isdisjoint(self.words):
+            self._modules.keep()
         flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         run = self._completed if whole.co_flags & inspect.CO_COROUTINE else _driven
         waiting = iter(tree.body)
@@ -261,16 +263,23 @@ def _name_of(error: BaseException, kind: type[BaseException]) -> str:
 
 
 class _Modules:
-    """The modules that are there before a text runs."""
+    """The modules that are there before a text runs which can remove some.
+
+    Looking at thousands of modules copies as many pages of memory after a fork.
+    """
 
     def __init__(self) -> None:
         self._table = sys.modules
-        self._there = dict(sys.modules)
+        self._there: dict[str, ModuleType] = {}
+
+    def keep(self) -> None:
+        """Remember those that are there now."""
+        self._there = self._there or dict(sys.modules)
 
     def put_back(self) -> None:
         """Add those that are not there any more, and leave the others as they are."""
         sys.modules = self._table
-        if not self._there.keys() <= self._table.keys():
+        if self._there and not self._there.keys() <= self._table.keys():
             self._table.update(
                 {name: self._there[name] for name in self._there.keys() - self._table.keys()}
             )
