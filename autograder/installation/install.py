@@ -2,7 +2,7 @@
 
     python install.py -c constraints.txt -r requirements.txt
 
-does what `python -m pip install -q -c constraints.txt -r requirements.txt` does, but first installs
+does what `python -m pip install -qq -c constraints.txt -r requirements.txt` does, but first installs
 PyTorch; -v shows pip's whole log. On Linux, PyPI has a build of about 3 GB with CUDA. A machine
 without a graphics card gets the CPU build of about 200 MB, from PyTorch's own index, if that
 answers. A PyTorch that is there stays. The variable PYTORCH decides otherwise:
@@ -59,7 +59,7 @@ class Choice:
 def main(arguments: Sequence[str]) -> int:
     """Install PyTorch and then what pip's `arguments` say; returns an exit code."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-q", "--quiet", action="count", default=0)
+    parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("-c", "--constraint", action="append", default=[], type=Path)
     parser.add_argument("--no-cache-dir", action="append_const", const="--no-cache-dir", default=[])
     options, wanted = parser.parse_known_args(arguments)
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         constraints = [fitting(file, Path(folder)) for file in options.constraint]
-        quietly = ["-q"] * max(1, options.quiet)
+        quietly = [] if options.verbose else ["-qq"]  # errors alone
         say("Installing the other packages.")
         code = subprocess.run(
             [*PIP, *quietly, *options.no_cache_dir, *constrained(constraints), *wanted]

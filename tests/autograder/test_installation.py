@@ -86,9 +86,9 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> FakePip:
 
 
 def test_machine_without_a_graphics_card_gets_the_cpu_build(pip, capsys):
-    assert install.main(["-qq", "-r", "requirements.txt"]) == 0
+    assert install.main(["-r", "requirements.txt"]) == 0
     assert pip.from_an_index() == [["-q", "--extra-index-url", INDEX, "torch>=2.2"]]
-    assert pip.commands[-1] == ["-q", "-q", "-r", "requirements.txt"]
+    assert pip.commands[-1] == ["-qq", "-r", "requirements.txt"]
     first, *others = capsys.readouterr().err.splitlines()
     assert first.startswith(f"Installing PyTorch's CPU build from {INDEX}, about 200 MB.")
     assert others == [
@@ -98,12 +98,9 @@ def test_machine_without_a_graphics_card_gets_the_cpu_build(pip, capsys):
     ]
 
 
-@pytest.mark.parametrize(
-    "words, passed_on", [([], "-q"), (["-q"], "-q"), (["-qq"], "-q -q"), (["-v"], "-q -v")]
-)
-def test_log_of_pip_is_shown_only_if_wanted(pip, words, passed_on):
-    assert install.main([*words, "kit"]) == 0
-    assert pip.commands[-1] == [*passed_on.split(), "kit"]
+def test_log_of_pip_is_shown_if_wanted(pip):
+    assert install.main(["-v", "kit"]) == 0
+    assert pip.commands[-1] == ["kit"]
 
 
 def test_nothing_is_said_to_be_installed_if_pip_fails(pip, capsys, monkeypatch):
@@ -142,7 +139,7 @@ def test_machine_and_variable_decide(pip, capsys, monkeypatch, wanted, machine, 
     shown = capsys.readouterr().err
     assert said in shown
     assert ("3 GB" in shown) == (taken == USUAL and "platform" not in machine)
-    assert (["-q", "kit"] in pip.commands) == (code == 0)
+    assert (["-qq", "kit"] in pip.commands) == (code == 0)
 
 
 @pytest.mark.parametrize("wanted", ["", "cpu", "cuda", "skip"])
@@ -150,7 +147,7 @@ def test_installed_pytorch_stays(pip, capsys, monkeypatch, wanted):
     monkeypatch.setenv("PYTORCH", wanted)
     pip.installed = "2.9.1+rocm6.4"
     assert install.main(["kit"]) == 0
-    assert pip.commands == [["-q", "kit"]]
+    assert pip.commands == [["-qq", "kit"]]
     said = capsys.readouterr().err
     assert said.startswith("PyTorch 2.9.1+rocm6.4 is already installed and stays.")
     assert ("uninstall torch" in said) == (wanted in ("cpu", "cuda"))
