@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import wraps
+from operator import getitem
 from pathlib import Path
 from types import GenericAlias, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -145,7 +146,7 @@ def _on_the_command_line(parameter: inspect.Parameter) -> inspect.Parameter:
     elif get_origin(kind) is Sequence:
         wanted = GenericAlias(list, get_args(kind))
         default = default if default is inspect.Parameter.empty else list(default)
-    annotation = Annotated.__class_getitem__((wanted, *metadata))  # type: ignore[attr-defined]
+    annotation: Any = getitem(Annotated, (wanted, *metadata))
     return parameter.replace(annotation=annotation, default=default)
 
 

@@ -2,10 +2,10 @@
 
     python install.py -c constraints.txt -r requirements.txt
 
-does what `python -m pip install -c constraints.txt -r requirements.txt` does, but first installs
-PyTorch. On Linux, PyPI has a build of about 3 GB with CUDA. A machine without a graphics card gets
-the CPU build of about 200 MB, from PyTorch's own index, if that answers. A PyTorch that is there
-stays. The variable PYTORCH decides otherwise:
+does what `python -m pip install -qq -c constraints.txt -r requirements.txt` does, but first installs
+PyTorch; -v shows pip's whole log. On Linux, PyPI has a build of about 3 GB with CUDA. A machine
+without a graphics card gets the CPU build of about 200 MB, from PyTorch's own index, if that
+answers. A PyTorch that is there stays. The variable PYTORCH decides otherwise:
 
     PYTORCH=cpu    the CPU build
     PYTORCH=cuda   the build that pip takes by itself
@@ -40,6 +40,7 @@ LOWEST_PYTHON = (3, 10)
 NEWEST_PYTHON = (3, 14)  # for which the pinned PyTorch has a release
 SECONDS = 5.0  # that the index may take to answer
 GRAPHICS_CARD = ("/dev/nvidia0", "/proc/driver/nvidia")
+NOT_INSTALLED = "Not everything could be installed; pip's message above says why."
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install")
 
 
@@ -58,7 +59,7 @@ class Choice:
 def main(arguments: Sequence[str]) -> int:
     """Install PyTorch and then what pip's `arguments` say; returns an exit code."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-q", "--quiet", action="count", default=0)
+    parser.add_argument("-v", "--verbose", action="store_true")
     parser.add_argument("-c", "--constraint", action="append", default=[], type=Path)
     parser.add_argument("--no-cache-dir", action="append_const", const="--no-cache-dir", default=[])
     options, wanted = parser.parse_known_args(arguments)
@@ -72,8 +73,13 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         constraints = [fitting(file, Path(folder)) for file in options.constraint]
-        further = ["-q"] * options.quiet + options.no_cache_dir + constrained(constraints)
-        return subprocess.run([*PIP, *further, *wanted]).returncode
+        quietly = [] if options.verbose else ["-qq"]  # errors alone
+        say("Installing the other packages.")
+        code = subprocess.run(
+            [*PIP, *quietly, *options.no_cache_dir, *constrained(constraints), *wanted]
+        ).returncode
+    say(NOT_INSTALLED if code else "Everything is installed.")
+    return code
 
 
 def say(sentence: str) -> None:
@@ -134,14 +140,14 @@ def found_without_index(requirement: str, options: Sequence[str]) -> bool:
 def choose_index(wanted: str, index: str) -> Choice:
     """Return where PyTorch comes from; raises CannotInstall if the CPU build is wanted and its index is silent."""
     if sys.platform != "linux":
-        return Choice(f"PyTorch is installed, {SMALL}.", ("-q",))
+        return Choice(f"Installing PyTorch, {SMALL}.", ("-q",))
     if wanted == "cuda":
-        return Choice(f"PyTorch with CUDA is installed, {LARGE} (PYTORCH=cuda).", ("-q",))
+        return Choice(f"Installing PyTorch with CUDA, {LARGE} (PYTORCH=cuda).", ("-q",))
     if wanted == "" and has_graphics_card():
-        sentence = f"There is a graphics card: PyTorch with CUDA is installed, {LARGE}."
+        sentence = f"There is a graphics card: installing PyTorch with CUDA, {LARGE}."
         return Choice(f"{sentence} PYTORCH=cpu takes the build of {SMALL}.", ("-q",))
     if answers(index):
-        sentence = f"PyTorch's CPU build is installed from {index}, {SMALL}."
+        sentence = f"Installing PyTorch's CPU build from {index}, {SMALL}."
         return Choice(
             f"{sentence} PYTORCH=cuda takes the build for graphics cards.",
             ("-q", "--extra-index-url", index),
@@ -150,7 +156,7 @@ def choose_index(wanted: str, index: str) -> Choice:
         raise CannotInstall(
             f"PYTORCH=cpu, but {index} does not answer. PYTORCH_CPU_INDEX names another index with the CPU build."
         )
-    sentence = f"PyTorch is installed from pip's own index, because {index} does not answer."
+    sentence = f"Installing PyTorch from pip's own index, because {index} does not answer."
     return Choice(f"{sentence} PyPI's build for Linux brings CUDA, {LARGE}.", ("-q",))
 
 

@@ -17,7 +17,7 @@ from autograder.cli import app
 from autograder.gradebook.journal import Journal
 from autograder.installation.extensions import extensions
 from autograder.records import Grade
-from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.extras.strangers_package import example_of_the_docs, installed_package
 
 COMMANDS = (
     "[autograder.commands]\ncount = of_a_stranger:count_command\nbroken = of_a_stranger:nothing\n"
@@ -28,7 +28,7 @@ COMMANDS = (
 @pytest.fixture
 def package(tmp_path: Path) -> Iterator[None]:
     """A package with three commands: one works, one names nothing, and the module of one is not there."""
-    text = example_in_the_docs("def count_command")
+    text = example_of_the_docs("counting.py")
     with installed_package(tmp_path / "site-packages", "of_a_stranger", text, COMMANDS):
         yield
 

@@ -30,7 +30,7 @@ from tests.autograder.extras.lms.collecting.downloads import (
     tree,
     unpacked,
 )
-from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.extras.strangers_package import example_of_the_docs, installed_package
 from tests.autograder.tables import rows_of
 
 # ------------------------------------------------------------------ Canvas
@@ -560,7 +560,7 @@ def test_a_package_adds_a_collector(
     packed: Callable[..., Path], course: Course, tmp_path: Path
 ) -> None:
     names = "[autograder.collectors]\nmysite = collects_my_site:MySiteCollector\n"
-    program = example_in_the_docs("class MySiteCollector")
+    program = example_of_the_docs("mysite.py")
     archive = packed("work.zip", {"Ada Lovelace - 12345/adding.py": "x = 1\n"})
     words = ["collect", str(archive), "--course", str(course.root), "-a", NAME]
     with installed_package(tmp_path / "site-packages", "collects_my_site", program, names):

@@ -31,7 +31,7 @@ from tests.autograder.extras.lms.exporting.exported_class import (
     course_built,
     golden,
 )
-from tests.autograder.extras.strangers_package import example_in_the_docs, installed_package
+from tests.autograder.extras.strangers_package import example_of_the_docs, installed_package
 from tests.autograder.tables import column, rows_of
 
 RUNNER = {
@@ -498,7 +498,7 @@ def test_export_contains_the_score_after_lateness(course, tmp_path, monkeypatch)
 
 def test_a_package_adds_an_export(command, tmp_path: Path) -> None:
     names = "[autograder.exports]\nbrightspace = of_a_stranger:BrightspaceExport\nbroken = of_a_stranger:Nothing\n"
-    text = example_in_the_docs("class BrightspaceExport")
+    text = example_of_the_docs("brightspace.py")
     with installed_package(tmp_path / "site-packages", "of_a_stranger", text, names):
         told = [
             command(str(tmp_path / "grades"), "--to", tool)
