@@ -165,7 +165,10 @@ def what_counts(
     times, late = read_times(folder)
     names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
-    counted = counting(course, _noting(grades, several, times, seconds), times)
+    over: set[GradeKey] = set()
+    current = _noting_names(course, grades, over)
+    counted = counting(course, _noting(current, several, times, seconds), times)
+    counted = [grade for grade in counted if grade.key not in over]
     people = ClassList()
     if class_of:
         people = class_of({grade.student: names.get(grade.student, "") for grade in counted})
@@ -233,6 +236,21 @@ def _past_attempts(
         if whose in several:
             past[grade.key] = tuple(several[whose].values())
     return past
+
+
+def _noting_names(course: Course, grades: Iterable[Grade], over: set[GradeKey]) -> Iterator[Grade]:
+    """Yield the grades; `over` receives refusals under the name of no assignment before work of the same student.
+
+    As in a student's folder: one that is called like no assignment is refused if no other holds work.
+    """
+    refused: dict[str, set[GradeKey]] = {}
+    for grade in grades:
+        if course.find(grade.assignment):
+            over |= refused.pop(grade.student, set())
+        elif grade.status == "refused":
+            refused.setdefault(grade.student, set()).add(grade.key)
+            over.discard(grade.key)
+        yield grade
 
 
 def _noting(
