@@ -38,7 +38,7 @@ from autograder.submissions.files import (
 )
 from autograder.submissions.labels import attempt_of_address, without_copy
 from autograder.text.names import safe_name, shown, student_name
-from autograder.text.spelling import closest
+from autograder.text.spelling import closest, not_there
 from autograder.text.wording import joined
 
 JOURNAL = "grades.jsonl"  # in a folder of grades
@@ -85,7 +85,7 @@ def find_submissions(
         wanted = course.assignment(assignment) if assignment is not None else None
         place = Path(path).resolve(strict=True)
     except FileNotFoundError:
-        raise RefusedError(f"There is no file or folder {path}.") from None
+        raise RefusedError(not_there(Path(path))) from None
     except (OSError, RuntimeError) as error:
         raise RefusedError(
             f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}."
