@@ -166,8 +166,7 @@ def what_counts(
     names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
     over: set[GradeKey] = set()
-    current = _noting_names(course, grades, over)
-    counted = counting(course, _noting(current, several, times, seconds), times)
+    counted = counting(course, _noting(course, grades, several, over, times, seconds), times)
     counted = [grade for grade in counted if grade.key not in over]
     people = ClassList()
     if class_of:
@@ -238,29 +237,23 @@ def _past_attempts(
     return past
 
 
-def _noting_names(course: Course, grades: Iterable[Grade], over: set[GradeKey]) -> Iterator[Grade]:
-    """Yield the grades; `over` receives refusals under the name of no assignment before work of the same student.
-
-    As in a student's folder: one that is called like no assignment is refused if no other holds work.
-    """
-    refused: dict[str, set[GradeKey]] = {}
-    for grade in grades:
-        if course.find(grade.assignment):
-            over |= refused.pop(grade.student, set())
-        elif grade.status == "refused":
-            refused.setdefault(grade.student, set()).add(grade.key)
-            over.discard(grade.key)
-        yield grade
-
-
 def _noting(
+    course: Course,
     grades: Iterable[Grade],
     several: dict[GradeKey, dict[str, PastAttempt]],
+    over: set[GradeKey],
     times: Mapping[Attempt, datetime],
     seconds: bool,
 ) -> Iterator[Grade]:
+    """Yield the grades; what is called like no assignment is refused only until the student has other work."""
     latest: dict[GradeKey, Grade] = {}
+    unnamed: dict[str, set[GradeKey]] = {}
     for timed in grades:
+        if course.find(timed.assignment):
+            over |= unnamed.pop(timed.student, set())
+        elif timed.status == "refused":
+            unnamed.setdefault(timed.student, set()).add(timed.key)
+            over.discard(timed.key)
         grade = replace(timed, test_seconds=array("f", timed.test_seconds) if seconds else ())
         before = latest.get(grade.key, grade)
         if grade.key in several or before.submission_sha256 != grade.submission_sha256:

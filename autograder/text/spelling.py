@@ -1,11 +1,7 @@
 """Suggest the word that was meant, and list the words that there are."""
 
 import difflib
-import os
 from collections.abc import Iterable
-from pathlib import Path
-
-from autograder.text.names import shown
 
 
 def did_you_mean(word: object, candidates: Iterable[str]) -> str:
@@ -19,12 +15,6 @@ def did_you_mean(word: object, candidates: Iterable[str]) -> str:
 def closest(word: object, candidates: Iterable[str]) -> str | None:
     """Return the known word most similar to `word`, or None."""
     return next(iter(difflib.get_close_matches(str(word), list(candidates), n=1, cutoff=0.6)), None)
-
-
-def not_there(path: Path) -> str:
-    """Return that there is no file or folder at `path`, and which similar name there is beside it."""
-    beside = [shown(name) for name in os.listdir(path.parent)] if path.parent.is_dir() else []
-    return f"There is no file or folder {path}{did_you_mean(path.name, beside) or '.'}"
 
 
 def one_of(words: Iterable[str]) -> str:

@@ -23,8 +23,8 @@ from autograder.submissions.below import visible
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
+from autograder.submissions.find import not_there
 from autograder.text.names import graded_name, shown, submission_folder
-from autograder.text.spelling import not_there
 from autograder.text.wording import LISTED, counted, joined, listed
 
 GROUP = "autograder.collectors"
