@@ -414,8 +414,8 @@ def read_grades(grades: AnyPath = "grades") -> list[Grade]:
 
 
 def compare(
-    old: Annotated[AnyPath, path_argument(help="The earlier grades.jsonl, or its folder.")],
-    new: Annotated[AnyPath, path_argument(help="The later grades.jsonl, or its folder.")],
+    old: Annotated[AnyPath, path_argument(metavar="OLD", help="The earlier grades or folder.")],
+    new: Annotated[AnyPath, path_argument(metavar="NEW", help="The later grades or folder.")],
     course: Annotated[
         AnyPath | Course | None,
         path_option("--course", help="The course's folder or course.yml, for its decisions."),

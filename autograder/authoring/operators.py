@@ -74,6 +74,7 @@ _DROPPED = {
 # functions and methods whose arguments can be swapped without an effect
 _SYMMETRIC = {"transpose", "swapaxes", "swapdims", "transpose_", "gcd", "allclose", "equal"}
 _DROPPED_ATTRIBUTES = {"T", "mT"}
+_DEFAULTS = {"encoding='utf-8'", "encoding='utf8'"}  # where code is graded
 _LIBRARIES = {"torch", "math", "np", "numpy"}
 
 
@@ -163,7 +164,7 @@ def arguments(node: ast.AST) -> Iterator[Step]:
             args = [*node.args[:place], second, first, *node.args[place + 2 :]]
             yield "arguments_swapped", node, ast.Call(node.func, args, node.keywords)
     for place, keyword in enumerate(node.keywords):
-        if keyword.arg is not None:
+        if keyword.arg is not None and ast.unparse(keyword) not in _DEFAULTS:
             keywords = [*node.keywords[:place], *node.keywords[place + 1 :]]
             yield "argument_dropped", node, ast.Call(node.func, node.args, keywords)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +33,9 @@ def build(
                 f"The students' files are up to date: {counted(len(course.select(names or None)), 'assignment')}."
             )
         return FOUND if problems else DONE
-    for path in building.build(course, names or None):
-        print(path)
+    files = Counter(path.parent for path in building.build(course, names or None))
+    for folder, number in files.items():
+        print(f"{folder}: {counted(number, 'file')}")
     return DONE
 
 

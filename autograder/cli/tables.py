@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Column, Table
 
 from autograder.api import Run
@@ -31,14 +32,14 @@ TABLE_ROWS = 60  # maximum number of students in a terminal; the report has all 
 NAME_WIDTH = 32  # maximum width of a student's name
 WIDEST = 10_000  # of a table that is only measured
 SHOWN = {"excused": "[dim]excused[/]", "refused": "[yellow]refused[/]"}
-COLOURS = {"down": "red", "removed": "red", "up": "green", "added": "green", "same": "yellow"}
+COLOURS = {"down": "red", "up": "green", "same": "yellow"}
 COUNTED = {
-    "down": "go down",
-    "removed": "are only in the old grades",
-    "up": "go up",
-    "added": "are only in the new grades",
-    "same": "keep their score with other results",
-    "unchanged": "are unchanged",
+    "down": "down",
+    "removed": "only in the old grades",
+    "up": "up",
+    "added": "only in the new grades",
+    "same": "with other results and the same score",
+    "unchanged": "unchanged",
 }
 
 
@@ -214,9 +215,14 @@ def show_line(grade: Grade, course: Course, as_json: bool) -> None:
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print a table of the changed submissions with the reasons, then the counts and warnings."""
-    if comparison.changes:
-        console.print(_changes(comparison.changes))
+    """Print the changed submissions with the reasons, then those of one run only, the counts and warnings."""
+    for change in comparison.changes:
+        if change.before and change.after:
+            _show_change(console, change)
+    for kind in ("removed", "added"):
+        places = [f"{c.student}, {c.assignment}" for c in comparison.changes if c.kind == kind]
+        if places:
+            console.print(f"{COUNTED[kind].capitalize()}: {escape(listed(places))}.")
     counts = [f"{count} {COUNTED[kind]}" for kind, count in comparison.counts.items() if count]
     console.print(f"{', '.join(counts)}.")
     if comparison.other_seeds:
@@ -226,28 +232,20 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
             f"`autograder grade --regrade --seed {comparison.seeds_before[-1]}` repeats the old ones."
         )
     if others := sum(change.other_submission for change in comparison.changes):
-        console.print(f"[yellow]{others} of them have a different submission text.[/]")
+        console.print(f"[yellow]Changed with another submission text: {others}.[/]")
 
 
 def _seeds(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
-def _changes(changes: Iterable[Change]) -> Table:
-    names = Column("student", no_wrap=True), Column("assignment", no_wrap=True)
-    table = Table(
-        *names,
-        numbers("before"),
-        numbers("after"),
-        Column("what changed", ratio=1),
-        box=box.SIMPLE_HEAD,
-    )
-    for change in changes:
-        place = (escape(change.student), escape(change.assignment))
-        colour = COLOURS[change.kind]
-        scores = _score(change.before), f"[{colour}]{_score(change.after)}[/]"
-        table.add_row(*place, *scores, "\n".join(_reasons(change)))
-    return table
+def _show_change(console: Console, change: Change) -> None:
+    before, after = (_score(grade) for grade in (change.before, change.after) if grade)
+    scores = f"{before} → [{COLOURS[change.kind]}]{after}[/]"
+    console.print(f"[bold]{escape(change.student)}[/], {escape(change.assignment)}: {scores}")
+    for reason in _reasons(change):
+        console.print(Padding(reason, (0, 0, 0, 2)))
+    console.print()
 
 
 def numbers(header: str) -> Column:
@@ -255,14 +253,10 @@ def numbers(header: str) -> Column:
     return Column(header, justify="right", no_wrap=True)
 
 
-def _score(grade: Grade | None) -> str:
-    if grade is None:
-        return "–"
-    return (
-        "refused"
-        if grade.status == "refused"
-        else f"{number(grade.score)} / {number(grade.max_score)}"
-    )
+def _score(grade: Grade) -> str:
+    if grade.status == "refused":
+        return "refused"
+    return f"{number(grade.score)} / {number(grade.max_score)}"
 
 
 def _reasons(change: Change) -> Iterator[str]:
@@ -283,7 +277,7 @@ def _reason(test: TestChange) -> str:
         "–" if score is None else number(score) for score in (test.score_before, test.score_after)
     ]
     message = f"\n  [dim]{escape(test.message)}[/]" if test.message else ""
-    return f"{escape(test.title)}: [bold]{how}[/] ({' → '.join(points)}){message}"
+    return f"[bold]{how}[/] ({' → '.join(points)}): {escape(test.title)}{message}"
 
 
 def show_decided(console: Console, decided: Sequence[Decided]) -> None:

@@ -143,7 +143,7 @@ def export(
                 "nbgrader or git."
             ),
         ),
-    ],
+    ] = "",
     grades: GradesFolder = "grades",
     course: CourseFolder = ".",
     *,

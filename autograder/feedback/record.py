@@ -131,6 +131,8 @@ class PageRecords:
         assignment = self._course.find(grade.assignment)
         drawn = pictures_of(self._folder, self._course, grade)
         kind = standing(grade, final)
+        at_tests = {test.message for test in shown.tests if test.outcome == "decided"}
+        sentences = [decision.sentence for decision in final.decisions]
         return PageRecord(
             key=grade.key,
             title=assignment.title if assignment else grade.assignment,
@@ -146,7 +148,7 @@ class PageRecords:
             max_score=shown.max_score,
             visible_only=shown.max_score != grade.max_score,
             late=final.sentence,
-            decisions=tuple(decision.sentence for decision in final.decisions),
+            decisions=tuple(sentence for sentence in sentences if sentence not in at_tests),
             word=word(shown),
             loading=tuple(flags_for_student(grade.flags)),
             parts=_parts(with_titles(shown, self.title_of), assignment, drawn),

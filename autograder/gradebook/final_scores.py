@@ -165,7 +165,9 @@ def what_counts(
     times, late = read_times(folder)
     names = read_names(folder)
     several: dict[GradeKey, dict[str, PastAttempt]] = {}
-    counted = counting(course, _noting(grades, several, times, seconds), times)
+    over: set[GradeKey] = set()
+    counted = counting(course, _noting(course, grades, several, over, times, seconds), times)
+    counted = [grade for grade in counted if grade.key not in over]
     people = ClassList()
     if class_of:
         people = class_of({grade.student: names.get(grade.student, "") for grade in counted})
@@ -236,13 +238,22 @@ def _past_attempts(
 
 
 def _noting(
+    course: Course,
     grades: Iterable[Grade],
     several: dict[GradeKey, dict[str, PastAttempt]],
+    over: set[GradeKey],
     times: Mapping[Attempt, datetime],
     seconds: bool,
 ) -> Iterator[Grade]:
+    """Yield the grades; what is called like no assignment is refused only until the student has other work."""
     latest: dict[GradeKey, Grade] = {}
+    unnamed: dict[str, set[GradeKey]] = {}
     for timed in grades:
+        if course.find(timed.assignment):
+            over |= unnamed.pop(timed.student, set())
+        elif timed.status == "refused":
+            unnamed.setdefault(timed.student, set()).add(timed.key)
+            over.discard(timed.key)
         grade = replace(timed, test_seconds=array("f", timed.test_seconds) if seconds else ())
         before = latest.get(grade.key, grade)
         if grade.key in several or before.submission_sha256 != grade.submission_sha256:

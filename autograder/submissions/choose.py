@@ -643,6 +643,8 @@ class _HandIn:
         another = ""
         if _NUMBERED.fullmatch(folder) and folder != self.wanted.name:
             another = f" in {shown(folder)}, which is named like another assignment"
+        elif entries and all(self.wanted.is_of_another(entry.name) for entry in entries):
+            another = ", which has the name of another assignment"
         return NothingThereError(f"No file {self.wanted.expected} was handed in; {what}{another}.")
 
     def _innermost(self) -> tuple[str, Sequence[Entry]]:

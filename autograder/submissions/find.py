@@ -1,6 +1,7 @@
 """Find the submissions in a file, a folder or an archive, and yield them one at a time."""
 
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -38,7 +39,7 @@ from autograder.submissions.files import (
 )
 from autograder.submissions.labels import attempt_of_address, without_copy
 from autograder.text.names import safe_name, shown, student_name
-from autograder.text.spelling import closest
+from autograder.text.spelling import closest, did_you_mean
 from autograder.text.wording import joined
 
 JOURNAL = "grades.jsonl"  # in a folder of grades
@@ -85,7 +86,7 @@ def find_submissions(
         wanted = course.assignment(assignment) if assignment is not None else None
         place = Path(path).resolve(strict=True)
     except FileNotFoundError:
-        raise RefusedError(f"There is no file or folder {path}.") from None
+        raise RefusedError(not_there(Path(path))) from None
     except (OSError, RuntimeError) as error:
         raise RefusedError(
             f"{path} cannot be opened: {getattr(error, 'strerror', None) or error}."
@@ -99,6 +100,15 @@ def find_submissions(
             return iter(())
         raise RefusedError(f"There are no submissions in {path}.")
     return itertools.chain([first], submissions)
+
+
+def not_there(path: Path) -> str:
+    """Return that there is no file or folder at `path`, and which similar name there is beside it."""
+    try:
+        beside = [shown(name) for name in os.listdir(path.parent)]
+    except OSError:
+        beside = []
+    return f"There is no file or folder {path}{did_you_mean(path.name, beside) or '.'}"
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ Assignments 00, 06, 14, 15, 16 and 18 have such tests in their own folders.
 import importlib.util
 import math
 import random
+import re
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -387,13 +388,13 @@ def test_13_sizes_are_those_of_the_published_models():
     assert (llama.num_hidden_layers, llama_heads, llama.hidden_size // llama_heads) == (32, 32, 128)
 
 
-def random_inputs_of_17() -> ModuleType:
-    """The inputs of ordinary sizes that the picture of 17 draws."""
-    file = ROOT / "tests/assignments/17_find_the_bug/pictures.py"
-    spec = importlib.util.spec_from_file_location("pictures_17", file)
-    pictures = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pictures)
-    return pictures
+def beside_the_suite_of_17(name: str) -> ModuleType:
+    """A file of 17's author: `pictures`, whose RANDOM are inputs of ordinary sizes, or a file of tests."""
+    file = ROOT / f"tests/assignments/17_find_the_bug/{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{name}_17", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_17_find_the_bug(solution):
@@ -409,9 +410,31 @@ def test_17_find_the_bug(solution):
     says("17", "Below are ten short functions", "Eight of them break their promise", "Two keep it")
 
 
+WEAK_EVIDENCE = [
+    ("mean_in_pieces", (tensor(0, 3), 1), "mean_in_pieces([0.0, 3.0], 1) is the mean, 1.5."),
+    ("drop_some", (tensor(1), 0, False), "drop_some([1.0], 0, False)."),
+    ("hold_out", ([7, 8], 2), "hold_out([7, 8], 2) returns ([8], [7]), as it should."),
+    ("newest_file", ([],), "The evidence, newest_file([]), is not what newest_file allows"),
+]
+
+
+@pytest.mark.parametrize(("name", "evidence", "shown"), WEAK_EVIDENCE)
+def test_17_weak_evidence_is_shown_with_the_suspects_answer(solution, name, evidence, shown):
+    visible, hidden = map(beside_the_suite_of_17, ("test_visible", "test_hidden"))
+    student = SimpleNamespace(evidence=lambda name: evidence)
+    with pytest.raises(AssertionError, match=re.escape(shown)) as failure:
+        if name == "mean_in_pieces":
+            visible.evidence_against_pieces(student)
+        elif name == "drop_some":
+            visible.evidence_against_dropout(student)
+        else:
+            hidden.proven(student, solution("17"), name)
+    assert name in ("mean_in_pieces", "drop_some") or shown in failure.value.public
+
+
 @pytest.mark.slow
 def test_17_random_inputs_find_at_most_two_of_the_eight(solution):
-    module, pictures = solution("17"), random_inputs_of_17()
+    module, pictures = solution("17"), beside_the_suite_of_17("pictures")
     found = dict.fromkeys(pictures.RANDOM, 0)
     tries, together = 400, []
     for seed in range(tries):

@@ -1,8 +1,9 @@
-"""No program of the course downloads anything but what the student asks for."""
+"""What adopters rely on: no program downloads what nobody asked for, and the pages count the assignments."""
 
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -63,4 +64,16 @@ def test_nothing_is_downloaded_at_run_time():
         assert after.count("from_pretrained(") == block.count("from_pretrained(")
 
 
-# ---------------------------------------------------------------------- four of the nineteen
+NUMBERS = (
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen",
+    "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+
+
+def test_the_course_has_as_many_assignments_as_the_pages_say():
+    pages = [ROOT / "README.md", ROOT / "scripts/book/index.md", *(ROOT / "docs").glob("*.md")]
+    text = " ".join(page.read_text("utf-8") for page in pages)
+    said = re.findall(rf"\b({'|'.join(NUMBERS)})\s+assignments", text)
+    assert said and {NUMBERS.index(word) + 10 for word in said} == {
+        len(list((ROOT / "solutions").glob("[0-9]*")))
+    }

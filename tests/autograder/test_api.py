@@ -65,6 +65,28 @@ def test_read_grades_report_and_compare_use_the_journal(course: Path, run: autog
     assert autograder.compare(run.folder, run.folder).counts["unchanged"] == 2
 
 
+def test_refusal_of_a_misnamed_folder_is_over_once_the_student_has_a_grade(
+    tmp_path: Path, grader_at_hand: None
+) -> None:
+    course = write_tiny_course(tmp_path / "course")
+    handed_in, grades = tmp_path / "class", course / "grades"
+    for student, name in (("ada", "lecture"), ("ada", "notes"), ("ben", "lecture"), ("cy", "mine")):
+        file = handed_in / student / name / ("essay.pdf" if student == "cy" else "mine.py")
+        file.parent.mkdir(parents=True)
+        file.write_text(SOLUTION, "utf-8")
+
+    def counted() -> set[tuple[str, str]]:
+        run = autograder.grade(handed_in, course, grades, jobs=1)
+        return {(grade.student, grade.assignment) for grade in run.grades}
+
+    assert counted() == {("ada", "lecture"), ("ada", "notes"), ("ben", "lecture"), ("cy", "cy")}
+    (handed_in / "ada/lecture").rename(handed_in / "ada" / NAME)
+    (handed_in / "cy/mine/essay.pdf").rename(handed_in / "cy/mine/adding.py")
+    assert counted() == {("ada", NAME), ("ben", "lecture"), ("cy", NAME)}
+    (handed_in / "ada" / NAME).rename(handed_in / "ada/lecture")
+    assert counted() >= {("ada", NAME), ("ada", "lecture")}, "a newer refusal counts"
+
+
 def test_wrong_arguments_raise_errors_with_a_sentence(course: Path, tmp_path: Path) -> None:
     with pytest.raises(autograder.RefusedError, match="There is no file or folder"):
         autograder.grade(tmp_path / "nothing", course, tmp_path / "grades")

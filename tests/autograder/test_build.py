@@ -192,8 +192,11 @@ def test_check_reports_stale_files_as_diffs(course: Course, adding: Assignment) 
 
 
 def test_check_reports_that_files_are_up_to_date(course: Course) -> None:
-    build(course)
-    words = ["build", "--check", "--course", str(course.root)]
+    files = len(build(course))
+    words = ["build", "--course", str(course.root)]
+    folder = course.stub_file(course.assignments[0]).parent
+    assert CliRunner().invoke(app, words).stdout == f"{folder}: {files} files\n"
+    words.append("--check")
     done = CliRunner().invoke(app, words)
     told = "The students' files are up to date: 1 assignment.\n"
     assert (done.exit_code, done.stdout) == (0, told)

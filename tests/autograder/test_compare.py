@@ -159,11 +159,23 @@ def test_compare_command_prints_the_table_and_exits_with_0(tmp_path):
     done = run(old, new / "grades.jsonl")
     assert done.exit_code == 0
     said = " ".join(done.stdout.split())
-    assert "ada 01_adding 4 / 4 2 / 4 What a says.: passed → failed (2 → 0)" in said
+    assert "ada, 01_adding: 4 / 4 → 2 / 4 passed → failed (2 → 0): What a says." in said
     assert "3 came back, 5 was expected." in said
-    assert "1 go down, 1 are unchanged." in said
+    assert "1 down, 1 unchanged." in said
     assert "seeds 41 and 7" in said
     assert "ben" not in said
+
+
+def test_submissions_of_one_run_only_take_one_line_and_reasons_the_whole_width(tmp_path):
+    students = [f"student{number}" for number in range(40)]
+    old = journal(tmp_path / "old", *(grade(student, A, B) for student in students))
+    new = journal(tmp_path / "new", grade("student0", NO_A, B), grade("new", A, B))
+    done = CliRunner().invoke(app, ["compare", str(old), str(new)], env={"COLUMNS": "80"})
+    assert len(done.stdout.splitlines()) < 12
+    said = " ".join(done.stdout.split())
+    assert "Only in the old grades: student1, 01_adding; " in said
+    assert "Only in the new grades: new, 01_adding." in said
+    assert "1 down, 39 only in the old grades, 1 only in the new grades." in said
 
 
 def test_unreadable_lines_are_reported(tmp_path):

@@ -384,6 +384,10 @@ def test_pages_show_the_decisions(decided, command, folder):
     assert "<li>Excused: Ill.</li>" in pages["ben"]
     assert "<li>=Well &lt;b&gt;done&lt;/b&gt;.</li>" in pages["cy"]
     assert '<p class="follows">Counts in full for everybody: Too strict.</p>' in pages["cy"]
+    of_cy = (folder / "students/cy.html").read_text("utf-8")
+    assert "Well &lt;b&gt;done" in of_cy
+    for page in (*pages.values(), of_cy):
+        assert "<li>Counts in full" not in page, "it stands at the test"
     report = (folder / "index.html").read_text("utf-8")
     assert (
         "1 point given back: The sentence was *unclear*.</td><td>Grace Hopper, 2026-11-30</td>"

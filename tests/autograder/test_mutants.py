@@ -68,6 +68,7 @@ def the(code: str, operator: str) -> set[str]:
         ("return a[1:]", {"return a[2:]", "return a[0:]", "return a[:]"}),
         ("return f(a, b)", {"return f(b, a)"}),
         ("return f(a, dim=b)", {"return f(a)"}),
+        ("return open(a, encoding='utf-8')", set()),
         ("return x.sum()", {"return x.mean()", "return x"}),
         ("return x.tril()", {"return x.triu()", "return x"}),
         ("return torch.sin(x)", {"return torch.cos(x)"}),

@@ -121,10 +121,6 @@ def test_new_course_has_readme_gitignore_and_schema(tmp_path):
         .startswith("# yaml-language-server: $schema=course.schema.json\n")
     )
     assert json.loads((tmp_path / "course.schema.json").read_text("utf-8")) == course_schema()
-    ignored = (tmp_path / ".gitignore").read_text("utf-8").splitlines()
-    assert {"/submitted/", "/grades/", "/roster.csv", "/decisions.yml"} <= set(ignored), (
-        "data of students"
-    )
     readme = (tmp_path / "README.md").read_text("utf-8")
     for command in re.findall(r"^autograder (\w+)", readme, re.MULTILINE):
         assert CliRunner().invoke(app, [command, "--help"]).exit_code == 0, command

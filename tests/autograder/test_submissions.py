@@ -177,6 +177,7 @@ def test_wrong_usage_is_reported(tmp_path: Path, course: Course) -> None:
     )
     cases = [
         ("nowhere", None, "There is no file or folder"),
+        ("emtpy", None, "emtpy; did you mean `empty`?"),
         ("solo.py", None, "--assignment"),
         ("notes.txt", "01_adding", "a .py or .ipynb file"),
         ("empty", "01_adding", "There are no submissions"),

@@ -571,7 +571,9 @@ def test_earlier_work_beside_the_stub_is_no_answer(
     )
     found = handed_in(two, tmp_path, {"adding.py": stub, "totals.py": RIGHT})
     assert (texts(found), found.notes) == ([stub], ())
-    assert handed_in(two, tmp_path / "alone", {"totals.py": RIGHT}).problem is not None
+    alone = handed_in(two, tmp_path / "alone", {"totals.py": RIGHT})
+    end = "there is only totals.py, which has the name of another assignment."
+    assert alone.problem and alone.problem.endswith(end)
 
 
 def test_written_answers_are_work() -> None:

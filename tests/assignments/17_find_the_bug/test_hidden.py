@@ -96,6 +96,11 @@ def read(name, arguments):
     return tuple(told)
 
 
+def written(values):
+    """Values as somebody would write them down, up to a length that can be read."""
+    return ", ".join(str(value.tolist() if isinstance(value, torch.Tensor) else value) for value in values)[:300]
+
+
 def same(one, other):
     """Whether two answers of a suspect are the same; numbers that are less than 0.001 apart are."""
     if isinstance(one, torch.Tensor):
@@ -116,10 +121,12 @@ def proven(student, reference, name):
     checks.true(
         len(arguments) == expected, f"The evidence has {len(arguments)} arguments, and {name} takes {expected}."
     )
-    not_fair = f"The evidence is not what {name} allows: {ALLOWED[name]}."
+    call = f"{name}({written(arguments)})"
+    not_fair = f"The evidence, {call}, is not what {name} allows: {ALLOWED[name]}."
     checks.true(FAIR[name](*arguments), not_fair, public=not_fair)
     answer, promised = reference.SUSPECTS[name](*arguments), reference.repaired(name)(*arguments)
-    checks.true(not same(answer, promised), f"For this evidence, {name} keeps its promise.")
+    kept = f"For this evidence, {name} keeps its promise: {call} returns {written([answer])}, as it should."
+    checks.true(not same(answer, promised), kept, public=kept)
 
 
 def agrees(student, reference, name, cases):
@@ -128,9 +135,9 @@ def agrees(student, reference, name, cases):
     for arguments in cases:
         expected, answer = ours(*arguments), theirs(*arguments)
         sentence = f"The repaired {name} breaks its promise for one of many fair inputs"
-        shown = ", ".join(map(str, arguments))
-        full = f"{sentence}: {shown}. {answer} came back, and {expected} was promised."
-        checks.true(same(expected, answer), " ".join(full.split()), public=f"{sentence}.")
+        shown, came, due = written(arguments), written([answer]), written([expected])
+        full = f"{sentence}: {shown}. {came} came back, and {due} was promised."
+        checks.true(same(expected, answer), full, public=f"{sentence}.")
     checks.input_untouched(theirs, *cases[0], what=f"the repaired {name}")
 
 

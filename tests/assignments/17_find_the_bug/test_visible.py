@@ -43,6 +43,12 @@ def numbers_in(value):
     return 1
 
 
+def call(name, arguments):
+    """The call of a suspect, as somebody would write it down, up to a length that can be read."""
+    written = [str(value.tolist() if isinstance(value, torch.Tensor) else value) for value in arguments]
+    return f"{name}({', '.join(written)})"[:300]
+
+
 def found(student, name):
     """The evidence against a suspect, or None if the student's code says that it keeps its promise."""
     try:
@@ -71,7 +77,8 @@ def evidence_against_pieces(student):
     checks.true(isinstance(size, int) and size >= 1, "size is no whole number from 1 on.")
     answer = torch.stack([piece.mean() for piece in losses.split(size)]).mean()
     apart = abs(float(answer - losses.mean()))
-    checks.true(apart >= 1e-3, "mean_in_pieces keeps its promise for this evidence: its answer is the mean.")
+    shown = call("mean_in_pieces", (losses, size))
+    checks.true(apart >= 1e-3, f"mean_in_pieces keeps its promise for this evidence: {shown} is the mean, {answer:g}.")
 
 
 def evidence_against_dropout(student):
@@ -84,7 +91,9 @@ def evidence_against_dropout(student):
     checks.true(isinstance(p, (int, float)) and 0 <= p < 1, "p is no number from 0 up to, but not including, 1.")
     answers = [x * (torch.rand(x.shape) >= p) for _ in range(20)]
     wrong = any(bool(((answer - x).abs() >= 1e-3).any()) for answer in answers)
-    checks.true(wrong and training is False, "drop_some keeps its promise for this evidence in each of twenty calls.")
+    shown = call("drop_some", (x, p, training))
+    kept = f"drop_some keeps its promise for this evidence in each of twenty calls of {shown}."
+    checks.true(wrong and training is False, kept)
 
 
 # Part 1: evidence

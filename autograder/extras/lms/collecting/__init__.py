@@ -23,8 +23,9 @@ from autograder.submissions.below import visible
 from autograder.submissions.collected import Collected
 from autograder.submissions.files import SOURCES as FILES
 from autograder.submissions.files import DiskFolder, Entry, File, Folder, Odd, suffix
+from autograder.submissions.find import not_there
 from autograder.text.names import graded_name, shown, submission_folder
-from autograder.text.wording import counted, listed
+from autograder.text.wording import LISTED, counted, joined, listed
 
 GROUP = "autograder.collectors"
 FOLDERS = "folders"  # what `grade` reads, too
@@ -59,22 +60,26 @@ class CollectReport:
 
     @property
     def summary(self) -> str:
-        """`31 submissions of 30 students: 29 new, 2 replaced; 3 late, of 2 students: Ada Lovelace, Alan Turing.`"""
+        """`9 submissions of 8 students: 9 new; 2 late, of 1 student: Ada Lovelace (01_adding and 02_totals).`"""
         parts = ", ".join(f"{self.counts[status]} {status}" for status in self.counts) or "nothing"
         names = self._late_students
         late = ""
         if names:
-            late = f"; {len(self.late)} late, of {counted(len(names), 'student')}: {listed(names)}"
+            works = [f"{name} ({joined(assignments, LISTED)})" for name, assignments in names]
+            late = f"; {len(self.late)} late, of {counted(len(works), 'student')}: {listed(works)}"
         total = sum(self.counts.values())
         return f"{counted(total, 'submission')} of {counted(len(self.students), 'student')}: {parts}{late}."
 
     @property
-    def _late_students(self) -> list[str]:
-        return list({facts.student: shown(facts.shown_name) for facts in self.late}.values())
+    def _late_students(self) -> list[tuple[str, list[str]]]:
+        """The name of each late student, with the assignments."""
+        names = {facts.student: shown(facts.shown_name) for facts in self.late}
+        whose = [(facts.student, facts.assignment) for facts in self.late]
+        return [(name, [a for s, a in whose if s == student]) for student, name in names.items()]
 
     def as_record(self) -> dict[str, Any]:
         facts = {"output": str(self.folder), "students": len(self.students), "late": len(self.late)}
-        facts |= {"late_students": self._late_students}
+        facts |= {"late_students": [name for name, _ in self._late_students]}
         return {
             **facts,
             "submissions": dict(self.counts),
@@ -104,7 +109,7 @@ def collect(paths: Sequence[Path], course: Course, options: CollectOptions) -> C
     """
     missing = [path for path in paths if not path.exists()]
     if missing:
-        raise RefusedError(f"There is no file or folder {missing[0]}.")
+        raise RefusedError(not_there(missing[0]))
     names = [*_sites(), FOLDERS]
     if options.source not in (None, *names):
         raise RefusedError(f"There is no source `{options.source}`; there are {', '.join(names)}.")
@@ -327,7 +332,9 @@ class _Collection:
         meant: Assignment | None,
     ) -> None:
         by_archive = self.course.assignment(raw.assignment) if raw.assignment else assignment
-        choice = choose(raw, self.course, by_archive, meant)
+        is_known = person.name and raw.where == raw.name
+        where = person.name if is_known else raw.where
+        choice = choose(replace(raw, where=where), self.course, by_archive, meant)
         self._tell(choice.odd, choice.notes)
         folder = submission_folder(person.id)
         for name, files in choice.files.items():

@@ -245,7 +245,8 @@ def find_exporter(tool: str) -> Exporter:
     """Return the exporter of a tool; raises RefusedError for an unknown one."""
     exporters = extensions(GROUP)
     if exporters and tool not in exporters:
-        raise RefusedError(f"There is no export to `{tool}`; there is: {', '.join(exporters)}.")
+        named = f"There is no export to `{tool}`" if tool else "Say where to export with --to"
+        raise RefusedError(f"{named}; there is: {', '.join(exporters)}.")
     exporter: Exporter = load_extension(GROUP, tool)()
     return exporter
 

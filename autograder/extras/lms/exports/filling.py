@@ -1,6 +1,6 @@
 """Fill scores into the right column of a downloaded table, and leave all other cells unchanged."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,7 +40,8 @@ class Filling:
     problems: list[str] = field(default_factory=list)
     filled: int = 0
     changed: int = 0
-    missing: set[int] = field(default_factory=set)
+    titles: list[str] = field(default_factory=list)
+    missing: dict[int, list[str]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -111,7 +112,10 @@ class Filling:
         for row, grade in grades_by_row.items():
             scale = full / grade.max_score if full and grade.max_score else 1
             self._put(row, column, grade, scale, "," in most)
-        self.missing |= set(self.students) - set(grades_by_row)
+        title = shown(self.sheet.header[column])
+        self.titles.append(title)
+        for row in set(self.students) - set(grades_by_row):
+            self.missing.setdefault(row, []).append(title)
 
     def _grades_by_row(self, grades: Sequence[Grade]) -> dict[int, Grade]:
         """Return the grade of each row; none of several that match one row, as only one of them can be its student's."""
@@ -170,9 +174,15 @@ class Filling:
             parts.append(f"{self.changed} of them replaced another score.")
         parts += self.remarks
         if self.missing:
-            names = [shown(self.students[row].shown) for row in sorted(self.missing)]
-            parts.append(f"Nothing was filled in for {listed(names)}.")
+            parts.append(f"Nothing was filled in for {listed(list(self._without_scores()))}.")
         return Exported(" ".join(parts), self.problems)
+
+    def _without_scores(self) -> Iterator[str]:
+        """Yield the students without a score, with the columns if there are scores in others."""
+        for row in sorted(self.missing):
+            student = shown(self.students[row].shown)
+            some = len(self.missing[row]) < len(self.titles)
+            yield f"{student} ({' and '.join(self.missing[row])})" if some else student
 
 
 def open_sheet(request: ExportRequest, where: str) -> Sheet:

@@ -14,6 +14,7 @@ from autograder.records import Grade, InfrastructureError, RefusedError, Submiss
 from autograder.submissions.files import SOURCES
 from autograder.submissions.find import find_submissions
 from autograder.text.names import safe_name
+from autograder.text.wording import counted_are
 
 if TYPE_CHECKING:
     from nbgrader.apps.baseapp import NbGrader
@@ -68,7 +69,8 @@ class NbgraderExport(Exporter):
         ]
         unknown = sum(course.find(grade.assignment) is None for grade in wanted)
         if unknown:
-            problems.append(f"{unknown} grades are for assignments that are not in this course.")
+            for_others = counted_are(unknown, "grade")
+            problems.append(f"{for_others} for assignments that are not in this course.")
         summary = f"{done} of {len(wanted)} grades are in nbgrader's gradebook."
         after = "`nbgrader formgrader` shows them, `nbgrader generate_feedback` makes pages."
         return Exported(f"{summary} {after}", problems)

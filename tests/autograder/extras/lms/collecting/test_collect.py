@@ -50,7 +50,8 @@ def test_canvas_download_is_collected(packed, gather, tmp_path):
         f"1006/{NAME}/text.html": "<p>typed</p>",
     }
     assert (
-        report.summary == "6 submissions of 6 students: 6 new; 1 late, of 1 student: hoppergrace."
+        report.summary
+        == f"6 submissions of 6 students: 6 new; 1 late, of 1 student: hoppergrace ({NAME})."
     )
     assert report.as_record()["late_students"] == ["hoppergrace"]
     where = "math-1-adding submissions.zip"
@@ -70,7 +71,9 @@ def test_late_hand_ins_are_counted_and_each_student_is_named_once(names, assignm
             Collected(f"s{k}", f"0{number}_x", name=name) for k, name in enumerate(names)
         ]
     between = "; " if any("," in name for name in names) else ", "
-    late = f"{2 * assignments} late, of 2 students: {between.join(names)}."
+    work = " and ".join(f"0{number}_x" for number in range(assignments))
+    whose = between.join(f"{name} ({work})" for name in names)
+    late = f"{2 * assignments} late, of 2 students: {whose}."
     assert report.summary.endswith(late)
     assert report.as_record()["late_students"] == list(names)
 

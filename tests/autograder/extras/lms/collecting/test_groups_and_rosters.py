@@ -157,12 +157,15 @@ def test_ambiguous_group_names_are_assigned_to_no_student(roster):
 def test_roster_determines_the_ids(packed, gather, roster, tmp_path):
     people = roster(
         "student,name,email,canvas\nada42,Ada Lovelace,ada@example.org,\ngh,Grace Hopper,,1002\n"
+        "knuth,Donald Knuth,,1006\n"
     )
     report = gather(packed("submissions.zip", CANVAS), roster=people)
-    assert set(known(tmp_path / "submitted")) == {"ada42", "gh"}
+    assert set(known(tmp_path / "submitted")) == {"ada42", "gh", "knuth"}
+    assert any("Donald Knuth: there is only text.html" in problem for problem in report.odd)
+    assert report.summary.endswith("1 late, of 1 student: Grace Hopper (01_adding).")
     assert known(tmp_path / "submitted")["gh"].name == "Grace Hopper"
     unknown_students = [problem for problem in report.odd if "was left out" in problem]
-    assert len(unknown_students) == 4
+    assert len(unknown_students) == 3
     message = "turingalan was left out: the roster has no student called 1003 or turingalan."
     assert f"submissions.zip: {message}" in unknown_students
 

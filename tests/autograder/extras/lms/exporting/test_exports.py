@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from autograder.cli import app
 from autograder.course.config import Course
+from autograder.extras.lms.exports import ExportRequest, export
 from autograder.extras.lms.exports.classroom50 import scale
 from autograder.extras.lms.exports.gradescope_run import results
 from autograder.extras.lms.roster import read_roster
@@ -90,6 +91,20 @@ def test_export_does_not_overwrite_a_filled_sheet(ask, tmp_path):
     assert (tmp_path / "canvas-downloaded-filled-2.csv").read_bytes() == golden("canvas-filled.csv")
     with pytest.raises(RefusedError, match="is there already"):
         ask("canvas", "canvas-downloaded.csv", output=tmp_path / "canvas-downloaded.csv")
+
+
+def test_students_without_a_score_are_named_with_its_column_if_they_have_others(
+    course, ask, tmp_path
+):
+    (first,) = course.assignments
+    second = first.model_copy(update={"name": "02_totals", "title": "Totals"})
+    both = course.model_copy(update={"assignments": (first, second)})
+    grades = (ada(), replace(ada(), assignment="02_totals"), replace(ada(), student="1002"))
+    sheet = tmp_path / "sheet.csv"
+    rows = "Student,ID,Adding (5),Totals (6)\nAda,1001,,\nGrace,1002,,\nAlan,1003,,\n"
+    sheet.write_text(rows, "utf-8")
+    exported = export("canvas", ExportRequest(both, grades, None, sheet=sheet))
+    assert exported.summary.endswith("Nothing was filled in for Grace (Totals (6)), Alan.")
 
 
 @pytest.mark.parametrize("tool", ["csv", "junit", "gradescope"])
