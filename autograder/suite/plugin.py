@@ -117,7 +117,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
     """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
     from autograder.bridge.inside.entries import most_numbers
-    from autograder.checks import CheckFailed
+    from autograder.failures.failed_check import CheckFailed
 
     use = subject.use_of(names)
     if use is None:
