@@ -12,10 +12,10 @@ from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import Subject
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared.errors import StudentError
-from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
+from autograder.failures.explain import clean, explain, names_in_cells_without_code
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.prepared import (

@@ -18,8 +18,8 @@ from autograder.bridge.shared.errors import (
     StudentTimeoutError,
     told_exception,
 )
-from autograder.checks.explain import failed_alone, sentences_about
 from autograder.course.config import Assignment, Course
+from autograder.failures.explain import failed_alone, sentences_about
 from autograder.grading.reference import load_reference
 from autograder.records import SourceFile
 from autograder.walls.outside.budget import Budget

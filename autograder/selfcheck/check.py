@@ -29,9 +29,9 @@ from autograder.bridge.shared.errors import (
     describe_error,
     missing_name,
 )
-from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
-from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
 from autograder.course.markers import UNWRITTEN
+from autograder.failures.explain import Failure, clean, explain, failed_alone, sentences_about
+from autograder.failures.needs import SYNTAX_ERRORS, unmet_need
 from autograder.records import RefusedError, SourceFile, TestResult, total
 from autograder.selfcheck.locked_hints import (
     SEED,

@@ -25,8 +25,8 @@ from _pytest.runner import runtestprotocol
 
 from autograder.bridge.outside.subject import RemoteSubject, Subject
 from autograder.bridge.outside.transcript import Transcript
-from autograder.checks.explain import Failure
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.failures.explain import Failure
 from autograder.records import TestResult
 from autograder.suite import markers
 from autograder.suite.evidence import evidence

@@ -23,9 +23,9 @@ from autograder.bridge.shared.errors import (
     student_raised,
     told_exception,
 )
-from autograder.checks.explain import explain
-from autograder.checks.needs import unmet_need
 from autograder.course.config import load_course
+from autograder.failures.explain import explain
+from autograder.failures.needs import unmet_need
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_target

@@ -18,8 +18,8 @@ from torch import nn
 from autograder.bridge.outside.remote import RemoteObject
 from autograder.bridge.shared import errors
 from autograder.bridge.shared.errors import Frame, RemoteException, describe_error
-from autograder.checks.needs import unmet_need
 from autograder.failures.failed_check import CheckFailed
+from autograder.failures.needs import unmet_need
 from autograder.records import Outcome, SourceFile
 from autograder.source.magics import CELL_MAGICS
 from autograder.source.text import cell_source, notebook_cells, statement_below
