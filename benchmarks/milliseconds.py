@@ -14,7 +14,8 @@ import os
 import time
 from pathlib import Path
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox

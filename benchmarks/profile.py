@@ -21,7 +21,8 @@ from unittest.mock import patch
 
 from made_up_class import AnswerBook
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
+from autograder.course.reading import load_course
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader

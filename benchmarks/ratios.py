@@ -21,8 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
 from autograder.course.mistakes import load_mistakes
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.walls.outside.launcher import Sandbox
 from benchmarks.measure import family_cpu_seconds

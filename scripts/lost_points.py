@@ -13,9 +13,9 @@ from __future__ import annotations
 import difflib
 import sys
 
-from autograder.course.config import load_course
 from autograder.course.markers import parts_of_lines
 from autograder.course.mistakes import load_mistakes
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox

@@ -15,7 +15,7 @@ import sys
 
 from autograder.authoring.audit import MUTANT_SECONDS
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.walls.outside.launcher import Sandbox
 

@@ -21,7 +21,8 @@ from pydantic import Field
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
 from autograder.course.markers import parts_of_lines
-from autograder.course.yaml_file import MarkedYaml, YamlRecord
+from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_record import YamlRecord
 from autograder.text.spelling import did_you_mean
 
 Weight = Literal["form", "slip", "idea", "central"]

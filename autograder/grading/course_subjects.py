@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from autograder.bridge.outside.subject import Subject
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import InfrastructureError, RefusedError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.time_limits import Watch
 from autograder.records import Grade, SourceFile, Submission

@@ -17,8 +17,9 @@ import autograder.notebook as notebook
 from autograder.authoring import catch
 from autograder.bridge.outside.local import load
 from autograder.cli import app
-from autograder.course.config import CATCH_FILE, Course, CourseError, load_course
+from autograder.course.config import CATCH_FILE, Course, CourseError
 from autograder.course.mistakes import load_mistakes
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.catch.game import (
     Attempt,

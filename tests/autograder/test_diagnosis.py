@@ -12,7 +12,7 @@ import torch
 
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox

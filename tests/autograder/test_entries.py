@@ -14,8 +14,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from autograder.bridge.inside.entries import Entries
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_student

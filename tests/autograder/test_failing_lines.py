@@ -14,7 +14,7 @@ import pytest
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import READ_ON
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.feedback.html import as_html
 from autograder.feedback.markdown import as_markdown
 from autograder.grading.grader import Grader

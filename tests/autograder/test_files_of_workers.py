@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.grading.grader import TRIED, Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.inside.jail import SAFE_TIERS

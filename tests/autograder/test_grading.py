@@ -25,9 +25,10 @@ from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared import wire
 from autograder.cli import app
 from autograder.cli.instructors import AS_ROOT
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.mistakes import Mistake, load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.grading import prepared, suite_run
@@ -514,7 +515,7 @@ def test_a_run_that_can_grade_nothing_says_so_once_and_writes_no_report(
 CLASS = """
 import sys
 from pathlib import Path
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.gradebook import texts
 from autograder.runs.run import grade_class, ungraded

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.source import gate
 from autograder.submissions.find import find_submissions

@@ -23,7 +23,7 @@ from autograder.bridge.shared.errors import (
     student_raised,
     told_exception,
 )
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.failures.explain import explain
 from autograder.failures.needs import unmet_need
 from autograder.grading.grader import Grader

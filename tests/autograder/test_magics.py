@@ -12,7 +12,7 @@ import pytest
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import LOADING_STOPPED
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target

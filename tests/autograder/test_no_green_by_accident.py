@@ -25,7 +25,7 @@ from autograder import notebook
 from autograder.bridge.inside.shell import Shell
 from autograder.cli import app
 from autograder.cli.console import console
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.watch import Watch

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.pack import pack
 from autograder.selfcheck.workspace import find_work

@@ -20,7 +20,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.feedback import painter
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, picture_file, pictures_of

@@ -12,7 +12,8 @@ import pytest
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared import wire
-from autograder.course.config import Course, Limits, load_course
+from autograder.course.config import Course, Limits
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target

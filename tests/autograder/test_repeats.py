@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from autograder.bridge.outside.replay import ReplayCache
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.suite_run import SubmissionExaminee
 from autograder.grading.time_limits import Watch

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.bridge.outside.replay import Node, ReplayCache, Request
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.suite import session

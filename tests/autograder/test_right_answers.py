@@ -11,8 +11,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.course.config import Assignment, load_course
+from autograder.course.config import Assignment
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.prepared import collect_suites
 from autograder.records import Grade, SourceFile, Submission

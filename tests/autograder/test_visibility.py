@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 import autograder
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import Course, CourseError
 from autograder.course.digests import suite_digest
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.visibility import as_shown, visibility
 from autograder.grading.grader import Grader

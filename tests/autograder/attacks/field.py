@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox

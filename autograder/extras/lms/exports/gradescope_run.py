@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports.container_memory import ContainerMemory
 from autograder.extras.lms.exports.gradescope import SETTINGS
 from autograder.gradebook.run_state import fresh_seed
