@@ -21,7 +21,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.reading import load_course
 from benchmarks.measure import descendants, measured, proportional_mb
 from benchmarks.plain_suite import ROOT

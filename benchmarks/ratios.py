@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.walls.outside.launcher import Sandbox

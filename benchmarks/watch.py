@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from benchmarks.measure import family_cpu_seconds
 

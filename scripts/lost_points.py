@@ -14,7 +14,7 @@ import difflib
 import sys
 
 from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import load_alternatives
+from autograder.course.mistakes_file import load_alternatives
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.records import SourceFile, Submission

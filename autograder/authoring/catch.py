@@ -18,7 +18,8 @@ from zoneinfo import ZoneInfo
 from autograder.bridge.outside.local import load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes, parts_of_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_alternatives, load_mistakes, parts_of_mistakes
 
 if TYPE_CHECKING:
     from autograder.selfcheck.catch.game import Inputs, WrongProgram

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import suite_digest
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
 from autograder.records import SourceFile
 from autograder.source import text as source
 from autograder.source.names_used import names_used

@@ -24,7 +24,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
 from autograder.course.config import Course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 
 HERE = Path(__file__).parent

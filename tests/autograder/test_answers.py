@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Assignment, CourseError
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.questions import load_questions
 from autograder.course.reading import load_course
 from autograder.records import RefusedError

@@ -18,7 +18,7 @@ from autograder.authoring import catch
 from autograder.bridge.outside.local import load
 from autograder.cli import app
 from autograder.course.config import CATCH_FILE, Course, CourseError
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.catch.game import (

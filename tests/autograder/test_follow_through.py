@@ -18,7 +18,7 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from autograder.grading import prepared
 from autograder.grading.follow_through import names_of_parts

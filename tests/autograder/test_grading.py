@@ -26,7 +26,8 @@ from autograder.bridge.shared import wire
 from autograder.cli import app
 from autograder.cli.instructors import AS_ROOT
 from autograder.course.config import Course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.notebook import to_notebook
 from autograder.course.reading import load_course
 from autograder.gradebook import texts

@@ -25,7 +25,7 @@ from autograder.cli import app
 from autograder.course.config import Assignment
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from tests.autograder.sampling import thinned
 

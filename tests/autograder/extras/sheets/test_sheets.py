@@ -16,7 +16,7 @@ import autograder
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
 from autograder.course.config import Assignment, Course, CourseError
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
 from autograder.course.reading import load_course
 from autograder.extras.sheets import conversation, sheets
