@@ -1,6 +1,5 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,9 +14,10 @@ from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
-from autograder.failures.explain import clean, explain, names_in_cells_without_code
+from autograder.failures.explain import clean, explain
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
+from autograder.grading.notes import limited_notes, notes_of
 from autograder.grading.prepared import (
     PreparedAssignment,
     collect_suites,
@@ -35,21 +35,12 @@ from autograder.grading.suite_run import (
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
-from autograder.source.names_used import is_among
 from autograder.suite.session import Ending, Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
-from autograder.walls.inside.tried import NETWORK, PROGRAM
 from autograder.walls.outside.budget import Budget
 from autograder.walls.outside.launcher import Sandbox
 
-_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
-MOST_FLAGS = 20  # notes of one kind for a person
-LONGEST_FLAG = 300  # characters
-TRIED = {
-    NETWORK: "It tried to open a network connection, which is refused.",
-    PROGRAM: "It tried to start a program or another process, which is refused.",
-}
 # of processor time, for reading a submission, comparing its answers and explaining
 SECONDS_BESIDE_TESTS = 60.0
 
@@ -139,7 +130,7 @@ class Grader:
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
             results, seconds = self._results(prepared, loaded)
             # the record of what it tried ends with the budget
-            flags = (*limited_notes(submission.notes), *_flags(prepared, loaded))
+            flags = (*limited_notes(submission.notes), *notes_of(prepared, loaded))
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -347,41 +338,3 @@ def _transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
         for ending in endings
         if ending.failed and ending.transcript is not None
     }
-
-
-def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: what did not load, what the sandbox refused, and what the text says
-    about forbidden names that did not run.
-    """
-    names = _DEFINED.findall(prepared.solution.text)
-    return (
-        *limited_notes(loaded.problems_of_loading),
-        *limited_notes(names_in_cells_without_code(names, loaded.file)),
-        *(TRIED[kind] for kind in loaded.budget.tried),
-        *limited_notes(_looked_up(prepared, loaded)),
-        *limited_notes(_named(prepared, loaded)),
-    )
-
-
-def limited_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
-    different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
-    more = len(different) - MOST_FLAGS
-    return [
-        *different[:MOST_FLAGS],
-        *([f"There are {more} more notes of this kind."] if more > 0 else []),
-    ]
-
-
-def _looked_up(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
-    for use in loaded.names.looked_up:
-        if use.name not in prepared.usual_names:
-            yield f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
-
-
-def _named(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
-    """Yield a note about each forbidden name in the text that no test saw running."""
-    for use in loaded.names.used:
-        forbidden = {name for name in prepared.forbidden if is_among(use.name, name)}
-        if forbidden and not forbidden & loaded.entered and use.name not in prepared.usual_names:
-            yield f"{use.place} names `{use.name}`, which some tests forbid; it did not run in any of them."

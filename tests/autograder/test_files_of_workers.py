@@ -9,7 +9,8 @@ import pytest
 
 from autograder.course.config import Course
 from autograder.course.reading import load_course
-from autograder.grading.grader import TRIED, Grader
+from autograder.grading.grader import Grader
+from autograder.grading.notes import TRIED
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.inside.jail import SAFE_TIERS
 from autograder.walls.outside.doctor import TierReport
