@@ -29,7 +29,7 @@ from autograder.bridge.outside.subject import Subject
 from autograder.course.config import Assignment, Course
 from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
-from autograder.grading.prepared import collect_suites, import_for_gradients
+from autograder.grading.preparation import collect_suites, import_for_gradients
 from autograder.grading.reference import load_reference
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders

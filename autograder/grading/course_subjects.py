@@ -51,6 +51,8 @@ class CourseSubjects(FilesBeside):
         file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(
-            course, sandbox, [assignment], {assignment.name: self.forbidden}
+            sandbox,
+            {assignment.name: load_reference(course, assignment)},
+            {assignment.name: self.forbidden},
         )
         return LoadedSubmission(self._workers, assignment, file).subject()

@@ -1,10 +1,8 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-
-import torch
 
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.replay import ReplayCache
@@ -18,20 +16,9 @@ from autograder.failures.explain import clean, explain
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.notes import limited_notes, notes_of
-from autograder.grading.prepared import (
-    PreparedAssignment,
-    collect_suites,
-    import_for_gradients,
-    prepare,
-)
-from autograder.grading.reference import MissingModuleError, import_needed, needs
+from autograder.grading.prepared import PreparedAssignment, PreparedCourse
 from autograder.grading.sent_requests import sent_requests
-from autograder.grading.suite_run import (
-    SolutionFailsError,
-    SubmissionExaminee,
-    TrustedExaminee,
-    failures_of_solution,
-)
+from autograder.grading.suite_run import SubmissionExaminee, TrustedExaminee, failures_of_solution
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
@@ -48,45 +35,31 @@ SECONDS_BESIDE_TESTS = 60.0
 class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
-    The constructor loads the needed files of the course and runs every test on the solution, so
-    that all imports are done before the first submission. Assignments whose modules cannot be
-    imported are left out: `grade` raises MissingModuleError for them. `diagnoses` name the known
-    mistakes of an assignment, anew in each run. Raises CourseError or InfrastructureError.
+    For an assignment whose modules cannot be imported, `grade` raises MissingModuleError.
+    `diagnoses` name the known mistakes of an assignment, anew in each run.
     """
 
     def __init__(
-        self,
-        course: Course,
-        sandbox: Sandbox,
-        run_seed: int,
-        names: Iterable[str] | None = None,
-        watch: Watch | None = None,
+        self, prepared_course: PreparedCourse, sandbox: Sandbox, run_seed: int, watch: Watch
     ) -> None:
-        # graders run side by side, and threads that wait for a processor keep it busy
-        torch.set_num_threads(1)
-        self.course = course
-        self.watch = watch or Watch()
-        self._missing = dict[str, MissingModuleError]()
-        self.assignments = self._importable(course.select(names))
-        # without files, pytest would collect the current folder
-        if self._missing and not self.assignments:
-            raise MissingModuleError("\n".join(map(str, self._missing.values())))
-        import_for_gradients()
-        self.session = collect_suites(course, self.assignments.values())
-        try:
-            self._prepared = prepare(course, self.session, self.assignments.values())
-            forbidden = {name: prepared.forbidden for name, prepared in self._prepared.items()}
-            self.workers = WorkerFactory(course, sandbox, self.assignments.values(), forbidden)
-        except BaseException:
-            self.session.close()
-            raise
+        self.course = prepared_course.course
+        self.session = prepared_course.session
+        self.watch = watch
+        self._missing = prepared_course.missing
+        self._unsound = prepared_course.unsound
+        self._prepared = prepared_course.assignments
+        self.assignments = {name: prepared.assignment for name, prepared in self._prepared.items()}
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
+        self.workers = WorkerFactory(
+            sandbox,
+            {name: prepared.reference for name, prepared in self._prepared.items()},
+            {name: prepared.forbidden for name, prepared in self._prepared.items()},
+        )
         self._follow_through = {
             name: FollowThrough(prepared, self.workers, self.session, self.watch)
             for name, prepared in self._prepared.items()
         }
         self._begin(run_seed)
-        self._unsound = {name: self._problems_of_solution(name) for name in self.assignments}
 
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
@@ -207,33 +180,17 @@ class Grader:
 
     def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
         """Return a digest of what each hidden test sends to the solution in a run with this seed."""
-        return sent_requests(
-            self.session, self._prepared[name], self.workers.references[name], run_seed, self.watch
-        )
+        return sent_requests(self.session, self._prepared[name], run_seed, self.watch)
 
     def close(self) -> None:
         self.session.close()
         self.workers.close()
 
-    def _importable(self, assignments: Iterable[Assignment]) -> dict[str, Assignment]:
-        """Return the assignments whose modules can be imported, by name; remember the others."""
-        importable = {}
-        for assignment in assignments:
-            try:
-                import_needed(assignment)
-            except MissingModuleError as error:
-                self._missing[assignment.name] = error
-            else:
-                importable[assignment.name] = assignment
-        return importable
-
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
         self._cache = ReplayCache()
         self.diagnoses = {
-            name: Diagnosis(
-                self.session, prepared, self.workers.references[name], run_seed, self.watch
-            )
+            name: Diagnosis(self.session, prepared, run_seed, self.watch)
             for name, prepared in self._prepared.items()
         }
 
@@ -247,7 +204,9 @@ class Grader:
         finally:
             loaded.close()
         in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]
-        for failure in self._failures_of_solution(assignment.name, in_doubt, self.watch):
+        for failure in failures_of_solution(
+            self.session, in_doubt, prepared.reference, self.watch, self.run_seed
+        ):
             raise failure
         follow_through = self._follow_through[assignment.name]
         again = (
@@ -277,28 +236,6 @@ class Grader:
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
         return replace(result, outcome="followed", score=score, message=message, to_try=None)
-
-    def _failures_of_solution(
-        self, name: str, tests: Sequence[Test], watch: Watch
-    ) -> Iterator[SolutionFailsError]:
-        reference = self.workers.references[name]
-        return failures_of_solution(self.session, tests, reference, watch, self.run_seed)
-
-    def _problems_of_solution(self, name: str) -> list[str]:
-        """Return a sentence for each test that the solution fails."""
-        problems = []
-        for failure in self._failures_of_solution(name, self.tests[name], Watch()):
-            self._blame_package(self.assignments[name], failure)
-            problems.append(f"{name}: {failure}")
-        return problems
-
-    def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
-        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
-        package = failure.missing.partition(".")[0]
-        if package in {module.partition(".")[0] for module in assignment.preload}:
-            self._missing[assignment.name] = MissingModuleError(
-                needs(assignment, failure.missing, failure)
-            )
 
     def _result(self, ending: Ending, file: SourceFile, mistake: Mistake | None) -> TestResult:
         if ending.error is None:

@@ -32,9 +32,10 @@ from autograder.course.notebook import to_notebook
 from autograder.course.reading import load_course
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading import prepared, suite_run
+from autograder.grading import preparation, suite_run
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.private_folder import PREFIX
@@ -78,8 +79,8 @@ def grader(course: Course) -> Iterator[Grader]:
         ]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepared, "load_mistakes", two_mistakes)
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 2026, [NAME])
+        patch.setattr(preparation, "load_mistakes", two_mistakes)
+        grader = open_grader(course, Sandbox(hidden=course.hidden_folders), 2026, [NAME])
         yield grader
         grader.close()
 
@@ -367,7 +368,7 @@ def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch)
 def test_a_grader_computes_in_one_thread(tiny, sandbox):
     """Whatever the environment asks for: graders run side by side."""
     torch.set_num_threads(2)
-    Grader(tiny, sandbox, 1).close()
+    open_grader(tiny, sandbox, 1).close()
     assert torch.get_num_threads() == 1
 
 
@@ -380,7 +381,7 @@ def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox)
     assert before in text
     broken = "    TAKEN.append(1)\n    if len(TAKEN) > 1:\n        b = None\n"
     hidden.write_text(text.replace(before, before + broken), "utf-8")
-    grader = Grader(tiny, sandbox, 1)
+    grader = open_grader(tiny, sandbox, 1)
     try:
         with pytest.raises(
             suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"

@@ -30,7 +30,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
 
     Raises InfrastructureError or CourseError.
     """
-    from autograder.grading.grader import Grader
+    from autograder.grading.preparation import open_grader
     from autograder.walls.outside.launcher import Sandbox, require_tier
 
     memory.require()
@@ -41,7 +41,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
     require_tier("best", course.min_tier)
     hidden_folders = [*course.hidden_folders, root / SUBMITTED, root / "results"]
     sandbox = Sandbox(hidden=hidden_folders, preload=assignment.preload)
-    grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
+    grader = open_grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
         submission = submission_in(root / SUBMITTED, course, assignment)
         grade = grader.grade(submission)
