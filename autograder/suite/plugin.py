@@ -85,7 +85,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     from autograder.bridge.outside.connection import seed_of
 
     suite = item.config.stash[SUITE]
-    missing = markers.missing_need(item, suite)
+    missing = suite.missing(markers.arguments_of(item, "needs"))
     if missing:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing}`")

@@ -200,7 +200,7 @@ class SuiteSession:
         examined: dict[str, Test] = {}
         for test in self.tests() if tests is None else tests:
             examined[test.name] = test
-            needed = markers.missing_need(test.item, self._suite)
+            needed = self._suite.missing(test.needs)
             self._suite.passed[test.name] = False
             if needed:
                 yield Ending(test, waits_for=examined[needed])
