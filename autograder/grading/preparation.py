@@ -98,8 +98,6 @@ def import_for_gradients() -> None:
     import further modules; only tests use them, so they are imported when the tests run on the
     solution.
     """
-    import torch
-
     weight = torch.ones(2, requires_grad=True)
     torch.autograd.grad(weight * weight, weight, torch.ones(2), create_graph=True)
 
