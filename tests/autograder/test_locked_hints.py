@@ -26,8 +26,8 @@ from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
 from autograder.selfcheck import locked_hints
 from autograder.selfcheck.check import CheckReport, check_target
+from autograder.selfcheck.handed_out import FILE_NAME
 from autograder.selfcheck.locked_hints import (
-    FILE_NAME,
     MistakeHint,
     Reading,
     SteadyServer,
