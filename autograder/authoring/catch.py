@@ -39,7 +39,7 @@ def _chosen(course: Course, assignment: Assignment) -> dict[str, list[Mistake]]:
         return {}
     solution = course.read_solution(assignment)
     mistakes: dict[str, list[Mistake]] = {part.name: [] for part in assignment.parts}
-    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.catch]
+    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.program]
     for mistake, part in parts_of_mistakes(with_catch, solution):
         mistakes[part].append(mistake)
     mistakes = {part: of_part for part, of_part in mistakes.items() if of_part}
@@ -89,16 +89,16 @@ def _program(
 ) -> "WrongProgram":
     from autograder.selfcheck.catch.game import WrongProgram, author_input, outcome
 
-    assert mistake.catch is not None
+    assert mistake.program is not None
     program = WrongProgram(
         letter=letter,
         title=mistake.title,
         hint=mistake.hint,
-        story=mistake.catch.story,
+        story=mistake.program.story,
         lines=_wrong_lines(mistake, solution),
         definitions=_definitions(mistake),
         imports=_imports(solution),
-        input=mistake.catch.input,
+        input=mistake.program.input,
         expected={},
     )
     try:

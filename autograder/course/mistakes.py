@@ -7,8 +7,8 @@ Weight = Literal["form", "slip", "idea", "central"]
 
 
 @dataclass(frozen=True)
-class Catch:
-    """What makes a mistake one of the programs to catch: an `input` that separates it from right
+class Program:
+    """What makes a mistake one of the wrong programs to catch: an `input` that separates it from right
     answers, as an expression, and the `story` of why people write it.
     """
 
@@ -36,4 +36,4 @@ class Mistake:
     part: str | None = None
     fails: frozenset[str] | None = None
     places: tuple[str, ...] = ()
-    catch: Catch | None = None
+    program: Program | None = None

@@ -21,7 +21,7 @@ from pydantic import Field
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
 from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import Catch, Mistake, Weight
+from autograder.course.mistakes import Mistake, Program, Weight
 from autograder.course.yaml_file import MarkedYaml
 from autograder.course.yaml_record import YamlRecord
 from autograder.text.spelling import did_you_mean
@@ -33,7 +33,7 @@ class _Edit(YamlRecord):
     new: str = Field(alias="with")
 
 
-class _Catch(YamlRecord):
+class _Program(YamlRecord):
     input: Text
     story: Text
 
@@ -52,7 +52,7 @@ class _Entry(YamlRecord):
     old: Text | None = Field(default=None, alias="replace")
     new: str | None = Field(default=None, alias="with")
     edits: Annotated[tuple[_Edit, ...], Field(min_length=1, strict=False)] | None = None
-    catch: _Catch | None = None
+    program: _Program | None = Field(default=None, alias="catch")
 
 
 _Span = tuple[int, int, str]  # the begin and the end of a text in the solution, and its replacement
@@ -127,7 +127,7 @@ def _mistakes(
                     entry.exception or "",
                     entry.part,
                     places=tuple(dict.fromkeys(edit.place for edit in _edits(entry) or ())),
-                    catch=_catch(entry, index, document),
+                    program=_program(entry, index, document),
                 )
             )
     if document.problems:
@@ -195,18 +195,18 @@ def _apply(solution: "_Solution", entry: _Entry, index: int, document: MarkedYam
         return None
 
 
-def _catch(entry: _Entry, index: int, document: MarkedYaml) -> Catch | None:
+def _program(entry: _Entry, index: int, document: MarkedYaml) -> Program | None:
     """Return what the entry says about catching it; an input that is no expression is a problem."""
-    if entry.catch is None:
+    if entry.program is None:
         return None
     try:
-        compile(entry.catch.input.strip(), "input", "eval")
+        compile(entry.program.input.strip(), "input", "eval")
     except SyntaxError as error:
         document.add(
             (index, "catch", "input"),
             f"the mistake `{entry.id}`: its `input` is not an expression of Python: {error.msg}.",
         )
-    return Catch(" ".join(entry.catch.input.split()), " ".join(entry.catch.story.split()))
+    return Program(" ".join(entry.program.input.split()), " ".join(entry.program.story.split()))
 
 
 def _edits(entry: _Entry) -> tuple[_Edit, ...] | None:
