@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
-from autograder.course import config
 from autograder.course.config import Course
+from autograder.course.reading import course_file
+from autograder.course.reading import load_course as read_course
 from autograder.feedback import objections
 from autograder.feedback.html import write_what_counts
 from autograder.feedback.live_pages import LivePages
@@ -165,7 +166,7 @@ def load_course(course: AnyPath | Course = ".") -> Course:
 
     Raises CourseError.
     """
-    return course if isinstance(course, config.Course) else config.load_course(Path(course))
+    return course if isinstance(course, Course) else read_course(Path(course))
 
 
 def grade(
@@ -670,7 +671,7 @@ def doctor(
     """
     from autograder.runs.trial_submission import examine_grading
 
-    is_there = isinstance(course, Course) or config.course_file(Path(course)).is_file()
+    is_there = isinstance(course, Course) or course_file(Path(course)).is_file()
     loaded = load_course(course) if is_there else None
     return examine_grading(loaded, on_tier or ignore)
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.shared.errors import describe_error
-from autograder.checks.explain import stops_before_code
 from autograder.course.markers import UNWRITTEN
+from autograder.failures.explain import stops_before_code
 from autograder.feedback.gallery import PictureFunction, load_gallery
 from autograder.feedback.render import Message
 from autograder.records import RefusedError

@@ -26,9 +26,10 @@ from pathlib import Path
 from made_up_class import AnswerBook
 
 from autograder.bridge.outside.subject import Subject
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_mistakes
-from autograder.grading.prepared import collect_suites, import_for_gradients
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
+from autograder.grading.preparation import collect_suites, import_for_gradients
 from autograder.grading.reference import load_reference
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan, grade_one, graders

@@ -11,7 +11,7 @@ import argparse
 import os
 from statistics import mean
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from benchmarks.course import ours
 from benchmarks.plain_suite import ROOT
 

@@ -21,8 +21,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
+from autograder.course.reading import load_course
 from benchmarks.measure import descendants, measured, proportional_mb
 from benchmarks.plain_suite import ROOT
 from tests.autograder.attacks.field import HEADS, heads_wrong

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import FILE_NAME, Journal
 from autograder.records import Grade, TestResult
 from autograder.version import __version__

@@ -14,8 +14,9 @@ import os
 import time
 from pathlib import Path
 
-from autograder.course.config import Assignment, Course, load_course
-from autograder.grading.grader import Grader
+from autograder.course.config import Assignment, Course
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 
@@ -44,7 +45,7 @@ def descendants_cost(pid: int) -> tuple[float, float, float]:
 
 def split(course: Course, assignment: Assignment, submissions: int) -> dict[str, float]:
     """Milliseconds of processor time for one submission, by where they go."""
-    grader = Grader(course, Sandbox(), SEED, [assignment.name])
+    grader = open_grader(course, Sandbox(), SEED, [assignment.name])
     text = course.read_solution(assignment)
     try:
         for number in range(3):

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from benchmarks.contestants import hand_in_unprotected, use_own_executor
 from benchmarks.plain_suite import NAME
 from tests.autograder.nbgrader.classroom import Classroom, real_classroom

@@ -21,10 +21,11 @@ from unittest.mock import patch
 
 from made_up_class import AnswerBook
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
+from autograder.course.reading import load_course
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
-from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.grading.suite_run import SubmissionExaminee
 from autograder.walls.outside.launcher import Sandbox
 from benchmarks.course import SEED, answer, floor
@@ -69,7 +70,7 @@ def clocks() -> Iterator[dict[str, float]]:
 
 def rows(course: Course, assignment: Assignment, count: int) -> Iterator[str]:
     """The lines of the first table for one assignment."""
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+    grader = open_grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
     rng = random.Random(SEED)
     book = AnswerBook(course, assignment, rng)
     grader.grade(answer(book, "right", 0, rng))  # the first one is slower

@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_mistakes
-from autograder.grading.grader import Grader
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.walls.outside.launcher import Sandbox
 from benchmarks.measure import family_cpu_seconds
 from benchmarks.milliseconds import ROOT, SEED, submission
@@ -53,7 +54,7 @@ class Scales:
 
     def __init__(self, course: Course, names: Sequence[str]) -> None:
         self._course = course
-        self._grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, names)
+        self._grader = open_grader(course, Sandbox(hidden=course.hidden_folders), SEED, names)
         self._turn = 0
 
     def lowest(self, kind: Kind, pairs: int = PAIRS) -> Pair:

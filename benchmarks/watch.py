@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from benchmarks.measure import family_cpu_seconds
 
 WARM = 6  # hand-ins before the first that is measured

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple, TypeVar
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.walls.outside.trusted_process import spawning
 
 TOGETHER = 25  # mistakes that a process tries before it takes the next ones

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 
 from at_home import TOGETHER, Options, options, try_all
 
-from autograder.course.config import CATCH_FILE, Assignment, Course, load_course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.config import CATCH_FILE, Assignment, Course
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.grading.reference import import_needed
 from autograder.suite.session import SuiteSession
 

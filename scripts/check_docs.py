@@ -15,7 +15,8 @@ from typing import Any
 import typer
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 
 ROOT = Path(__file__).resolve().parents[1]
 # Typer brings a Click of its own, and exports only this class of it.

@@ -34,8 +34,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports.gradescope import PROGRAMS, files
 from autograder.text.files import zipped
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import difflib
 import sys
 
-from autograder.course.config import load_course
 from autograder.course.markers import parts_of_lines
-from autograder.course.mistakes import load_mistakes
-from autograder.grading.grader import Grader
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 
@@ -33,9 +33,9 @@ def main(names: list[str]) -> None:
             (int(each.partition("=")[2]) for each in sys.argv if each.startswith("--every=")), 1
         )
         mistakes = load_mistakes(course, assignment)[::every]
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+        grader = open_grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
         without = course.model_copy(update={"follow_through": 0.0})
-        plain = "--parity" in sys.argv and Grader(
+        plain = "--parity" in sys.argv and open_grader(
             without, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name]
         )
         for mistake in mistakes:

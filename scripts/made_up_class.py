@@ -22,12 +22,14 @@ from typing import Literal
 
 import nbformat
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
 from autograder.course.document import Gap, load_document
 from autograder.course.markers import BEGIN, END, parts_of_lines
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.gradebook.demo_marker import mark
 from autograder.text.files import write_whole
 from autograder.text.wording import counted, listed

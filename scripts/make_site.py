@@ -21,7 +21,7 @@ from book.interface import interface_pages
 from book.leaked import leaks_of
 from book.messages import messages_page
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.text.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,8 +14,8 @@ import sys
 from at_home import TOGETHER, Options, options, try_all
 
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 
 
 def main(given: Options) -> int:

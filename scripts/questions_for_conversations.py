@@ -11,7 +11,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
+from autograder.course.reading import load_course
 from autograder.extras.sheets.proof import Proof, prove_questions
 from autograder.extras.sheets.questions import questions_file
 from autograder.runs.pool import Plan, graders

@@ -15,8 +15,8 @@ import sys
 
 from autograder.authoring.audit import MUTANT_SECONDS
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
-from autograder.course.config import load_course
-from autograder.grading.grader import Grader
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.walls.outside.launcher import Sandbox
 
 
@@ -26,7 +26,7 @@ def main(names: list[str], pairs: int, seed: int) -> int:
         chosen, solution = random.Random(seed), course.read_solution(assignment)
         every, right = list(mutants(solution)), meaning(solution)
         listed = load_equivalent_mutants(course, assignment, {mutant.id for mutant in every})
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), seed, [assignment.name])
+        grader = open_grader(course, Sandbox(hidden=course.hidden_folders), seed, [assignment.name])
         firsts = [mutant for mutant in every if mutant.id not in listed]
         tried = left = 0
         for first in chosen.sample(firsts, min(pairs, len(firsts))):

@@ -17,9 +17,10 @@ from typing import Any
 from unittest.mock import patch
 
 from autograder.bridge.outside.worker_connection import WorkerConnection
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_alternatives
-from autograder.grading.grader import Grader
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_alternatives
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 
@@ -81,7 +82,7 @@ def right_answers(course: Course, assignment: Assignment) -> list[tuple[str, str
 
 
 def timed_calls(course: Course, assignment: Assignment) -> list[TimedCall]:
-    grader = Grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
+    grader = open_grader(course, Sandbox(hidden=course.hidden_folders), SEED, [assignment.name])
     calls: list[TimedCall] = []
     try:
         for name, text in right_answers(course, assignment):

@@ -23,8 +23,8 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import mistakes_by_id
+from autograder.course.mistakes_file import mistakes_by_id
+from autograder.course.reading import load_course
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -26,9 +26,8 @@ from autograder.authoring.promises import broken_promises, promises
 from autograder.authoring.proportion import Cost, out_of_proportion
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.course.mistakes import (
-    Mistake,
-    Weight,
+from autograder.course.mistakes import Mistake, Weight
+from autograder.course.mistakes_file import (
     load_alternatives,
     load_mistakes,
     mistakes_by_id,

@@ -22,7 +22,7 @@ from autograder.authoring.released import files_below, is_by_the_way, released
 from autograder.authoring.template import filled
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
-from autograder.grading.prepared import check_suites
+from autograder.grading.preparation import check_suites
 from autograder.text.files import write_whole
 
 _IMPORT_SECONDS = 120

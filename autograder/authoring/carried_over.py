@@ -14,7 +14,8 @@ import yaml
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import definitions
-from autograder.course.mistakes import Mistake, load_alternatives, mistakes_by_id
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_alternatives, mistakes_by_id
 from autograder.runs.pool import this_grader
 from autograder.text.wording import counted
 

@@ -18,7 +18,8 @@ from zoneinfo import ZoneInfo
 from autograder.bridge.outside.local import load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import Definition, comments, definitions
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes, parts_of_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_alternatives, load_mistakes, parts_of_mistakes
 
 if TYPE_CHECKING:
     from autograder.selfcheck.catch.game import Inputs, WrongProgram
@@ -38,7 +39,7 @@ def _chosen(course: Course, assignment: Assignment) -> dict[str, list[Mistake]]:
         return {}
     solution = course.read_solution(assignment)
     mistakes: dict[str, list[Mistake]] = {part.name: [] for part in assignment.parts}
-    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.catch]
+    with_catch = [mistake for mistake in load_mistakes(course, assignment) if mistake.program]
     for mistake, part in parts_of_mistakes(with_catch, solution):
         mistakes[part].append(mistake)
     mistakes = {part: of_part for part, of_part in mistakes.items() if of_part}
@@ -88,16 +89,16 @@ def _program(
 ) -> "WrongProgram":
     from autograder.selfcheck.catch.game import WrongProgram, author_input, outcome
 
-    assert mistake.catch is not None
+    assert mistake.program is not None
     program = WrongProgram(
         letter=letter,
         title=mistake.title,
         hint=mistake.hint,
-        story=mistake.catch.story,
+        story=mistake.program.story,
         lines=_wrong_lines(mistake, solution),
         definitions=_definitions(mistake),
         imports=_imports(solution),
-        input=mistake.catch.input,
+        input=mistake.program.input,
         expected={},
     )
     try:

@@ -20,7 +20,8 @@ from autograder.authoring.catch import PROGRAMS_VERSION, opening, programs
 from autograder.bridge.outside.local import load
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.definitions import functions
-from autograder.course.mistakes import Mistake, load_alternatives, load_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.nudges import load_nudges
 from autograder.course.questions import load_questions
 from autograder.records import InfrastructureError

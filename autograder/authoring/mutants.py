@@ -17,7 +17,8 @@ from autograder.authoring.operators import OPERATORS, Step
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import comments
 from autograder.course.markers import BEGIN, END
-from autograder.course.yaml_file import MarkedYaml, YamlRecord
+from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_record import YamlRecord
 from autograder.text.spelling import did_you_mean
 
 _SHOWN = 100

@@ -16,8 +16,9 @@ import yaml
 
 from autograder.authoring.kit import FOLDER, kit
 from autograder.authoring.template import filled
-from autograder.course import config
-from autograder.course.config import FILE_NAME, Assignment, Course, CourseError, load_course
+from autograder.course import reading
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import FILE_NAME, load_course
 from autograder.gradebook.lateness import due_for
 from autograder.installation.extensions import extensions, load_extension
 from autograder.text.files import write_whole
@@ -58,7 +59,7 @@ def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
     invalid, a file is in the way, or course.yml has errors, and InfrastructureError if the wheel
     cannot be made.
     """
-    course_file = config.course_file(folder)
+    course_file = reading.course_file(folder)
     begins = not course_file.exists()
     course = Course(
         title=_title_of(course_file.parent.name), assignments=(), root=course_file.parent
@@ -90,7 +91,7 @@ def new(folder: Path, name: str, ci: str | None = None) -> list[Path]:
             ".gitignore": filled("gitignore"),
             "docs/students.md": filled("students_guide.md"),
             "nbgrader_config.py": filled("nbgrader_config.py", words),
-            config.SCHEMA_NAME: json.dumps(config.course_schema(), ensure_ascii=False, indent=2)
+            reading.SCHEMA_NAME: json.dumps(reading.course_schema(), ensure_ascii=False, indent=2)
             + "\n",
         }
         files |= {
@@ -136,7 +137,7 @@ def _check_name(name: str, course: Course) -> None:
         raise CourseError(f"{FILE_NAME} has `{name}` already.")
     number, _, stem = name.partition("_")
     free = max((int(other.partition("_")[0]) for other in names), default=0) + 1
-    if sentence := config.unfit_stem(stem):
+    if sentence := reading.unfit_stem(stem):
         raise CourseError(sentence)
     if not _NAME.match(name):
         words = re.sub(r"\W+", "_", re.sub(r"^[\W\d_]+", "", name.lower()).strip("_")) or "name"

@@ -8,8 +8,9 @@ import ast
 from collections.abc import Iterator
 
 from autograder.authoring.released import suite_text
-from autograder.course.config import Assignment, Course, headings_of_parts
+from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
+from autograder.course.reading import headings_of_parts
 
 
 def promises(course: Course, assignment: Assignment) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from autograder.authoring.released import suite_text
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import load_mistakes, recorded_failing_tests
+from autograder.course.mistakes_file import load_mistakes, recorded_failing_tests
 
 
 def stale_record(course: Course, assignment: Assignment) -> list[str]:

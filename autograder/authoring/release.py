@@ -28,7 +28,7 @@ from autograder.authoring.template import filled
 from autograder.course.config import CATCH_FILE, Assignment, Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.installation.distribution import plain_name, requirements
 from autograder.records import InfrastructureError
 from autograder.source.python_versions import for_students

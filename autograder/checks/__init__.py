@@ -38,7 +38,6 @@ from autograder.checks.modules import (
     parameters,
     randomize,
 )
-from autograder.checks.sentences import CheckFailed
 from autograder.checks.values import (
     between,
     close,
@@ -51,6 +50,7 @@ from autograder.checks.values import (
     true,
     unpack,
 )
+from autograder.failures.failed_check import CheckFailed
 
 __all__ = [
     "CheckFailed", "batch_invariant", "between", "buffers_follow", "causal_by_gradient", "close", "convex_hull",

@@ -11,19 +11,9 @@ from autograder.bridge.shared.containers import mapped
 from autograder.bridge.shared.random_states import random_states
 from autograder.checks.gradients import fresh, private_generator, starts_like
 from autograder.checks.numerics import is_table
-from autograder.checks.sentences import (
-    CheckFailed,
-    actor,
-    fault,
-    number,
-    place,
-    show,
-    some,
-    subject,
-    verb,
-    without_inputs,
-)
+from autograder.checks.sentences import actor, fault, number, place, show, some, subject, verb
 from autograder.checks.values import close, finite, first_difference, first_index, shape, tensor
+from autograder.failures.failed_check import CheckFailed, without_inputs
 
 Function = Callable[..., Any]
 

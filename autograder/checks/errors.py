@@ -8,19 +8,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from autograder.bridge.shared.errors import EXCEPTIONS, StudentError, StudentRaisedError
-from autograder.checks.sentences import (
-    CheckFailed,
-    actor,
-    cut,
-    kind,
-    public_kind,
-    show,
-    some,
-    without_inputs,
-    without_literals,
-)
+from autograder.checks.sentences import actor, kind, public_kind, show, some
+from autograder.failures.failed_check import CheckFailed, without_inputs, without_literals
 from autograder.records import InfrastructureError
-from autograder.text.wording import article
+from autograder.text.wording import article, cut
 
 Word = str | int | float
 

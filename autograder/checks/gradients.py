@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.checks.sentences import CheckFailed, fault, several, verb
+from autograder.checks.sentences import fault, several, verb
 from autograder.checks.values import close, first_index, shape, tensor
+from autograder.failures.failed_check import CheckFailed
 
 PULLS = 4  # random cotangents, so that no invented gradient fits all of them
 ATTEMPTS = 3  # a small step can cross a kink, such as that of a ReLU, where there is no slope

@@ -18,7 +18,6 @@ from autograder.checks.numerics import REAL, as_tensor, is_number, is_plain, is_
 from autograder.checks.relations import relation
 from autograder.checks.sentences import (
     AXES,
-    CheckFailed,
     dtype_kind,
     fault,
     kind,
@@ -31,11 +30,10 @@ from autograder.checks.sentences import (
     subject,
     two_numbers,
     verb,
-    without_inputs,
-    without_literals,
     wrong_type,
 )
 from autograder.checks.tolerance import Tolerance, is_exact, widened
+from autograder.failures.failed_check import CheckFailed, without_inputs, without_literals
 from autograder.text.wording import article, counted
 
 SEVERAL_ROUNDINGS = 8 * torch.finfo(torch.bfloat16).eps

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from autograder.cli.base import DONE, FOUND, say
 from autograder.cli.console import progress, show_audit
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.options import Jobs, Names, Unsafe, argument, flag, path_option, value, whole_option
 from autograder.records import RefusedError
 from autograder.text.wording import counted

@@ -10,7 +10,7 @@ from typing import Annotated
 from autograder import api
 from autograder.cli.base import DONE, FOUND, INFRASTRUCTURE, Call, command_of, say
 from autograder.cli.console import console, show_tiers
-from autograder.course.config import course_file
+from autograder.course.reading import course_file
 from autograder.options import flag
 from autograder.records import RefusedError
 

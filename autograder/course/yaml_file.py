@@ -8,11 +8,12 @@ import types
 import typing
 from collections.abc import Collection, Hashable
 from contextlib import suppress
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import BaseModel, Field, RootModel, ValidationError
 
+from autograder.course.yaml_record import YamlRecord
 from autograder.text.moments import read_date_or_time
 from autograder.text.spelling import closest, did_you_mean, one_of
 from autograder.text.yaml_loader import check_shape
@@ -51,16 +52,6 @@ _SENTENCES = {
     "string_pattern_mismatch": "must be {description}, not {given}.",
     "value_error": "{error}",
 }
-
-
-class YamlRecord(BaseModel):
-    """Base class of the records in a YAML file: unknown names and values of another type are errors.
-
-    `GONE` holds the settings that there were once, each with a sentence that says what to do.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    GONE: ClassVar[dict[str, str]] = {}
 
 
 class MarkedYaml:

@@ -16,8 +16,8 @@ from pathlib import Path
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import StudentError, StudentTimeoutError
-from autograder.checks.explain import explain
 from autograder.course.document import load_document
+from autograder.failures.explain import explain
 from autograder.feedback.gallery import NoSentenceError, PictureFunction, load_gallery
 from autograder.feedback.pictures import Picture, failing_parts, keep_pictures, picture_file
 from autograder.gradebook import texts

@@ -13,11 +13,13 @@ from filelock import FileLock, Timeout
 from pydantic import Field, model_validator
 
 from autograder.course.config import CONVERSATION, Assignment, Course, CourseError, Moment, Text
-from autograder.course.yaml_file import MarkedYaml, YamlRecord
+from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_record import YamlRecord
 from autograder.records import Grade, RefusedError, TestResult, total
-from autograder.text.files import read_utf8, write_whole
+from autograder.text.files import write_whole
 from autograder.text.names import graded_name
 from autograder.text.spelling import did_you_mean, one_of
+from autograder.text.utf8 import read_utf8
 from autograder.text.wording import counted_points
 
 FILE_NAME = "decisions.yml"

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from autograder.bridge.outside.subject import Subject
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.grading.reference import load_reference
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import InfrastructureError, RefusedError
@@ -50,6 +51,8 @@ class CourseSubjects(FilesBeside):
         file = read_source(disk_file(submission))
         sandbox = Sandbox("unsafe" if self._unsafe else "best", hidden=course.hidden_folders)
         self._workers = WorkerFactory(
-            course, sandbox, [assignment], {assignment.name: self.forbidden}
+            sandbox,
+            {assignment.name: load_reference(course, assignment)},
+            {assignment.name: self.forbidden},
         )
         return LoadedSubmission(self._workers, assignment, file).subject()

@@ -9,7 +9,6 @@ fail the same tests as the submission are tried first.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.outside.local import load
@@ -63,16 +62,11 @@ class Diagnosis:
     """
 
     def __init__(
-        self,
-        session: SuiteSession,
-        prepared: PreparedAssignment,
-        reference: Any,
-        run_seed: int,
-        watch: Watch,
+        self, session: SuiteSession, prepared: PreparedAssignment, run_seed: int, watch: Watch
     ) -> None:
         self._session = session
         self.mistakes = prepared.mistakes
-        self._reference = reference
+        self._reference = prepared.reference
         self._solution = prepared.solution
         self._run_seed = run_seed
         self._watch = watch

@@ -1,55 +1,33 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
-import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-
-import torch
 
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import Subject
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared.errors import StudentError
-from autograder.checks.explain import clean, explain, names_in_cells_without_code
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
+from autograder.failures.explain import clean, explain
 from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
-from autograder.grading.prepared import (
-    PreparedAssignment,
-    collect_suites,
-    import_for_gradients,
-    prepare,
-)
-from autograder.grading.reference import MissingModuleError, import_needed, needs
+from autograder.grading.notes import limited_notes, notes_of
+from autograder.grading.prepared import PreparedAssignment, PreparedCourse
 from autograder.grading.sent_requests import sent_requests
-from autograder.grading.suite_run import (
-    SolutionFailsError,
-    SubmissionExaminee,
-    TrustedExaminee,
-    failures_of_solution,
-)
+from autograder.grading.suite_run import SubmissionExaminee, TrustedExaminee, failures_of_solution
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
-from autograder.source.names_used import is_among
 from autograder.suite.session import Ending, Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
-from autograder.walls.inside.tried import NETWORK, PROGRAM
 from autograder.walls.outside.budget import Budget
 from autograder.walls.outside.launcher import Sandbox
 
-_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
-MOST_FLAGS = 20  # notes of one kind for a person
-LONGEST_FLAG = 300  # characters
-TRIED = {
-    NETWORK: "It tried to open a network connection, which is refused.",
-    PROGRAM: "It tried to start a program or another process, which is refused.",
-}
 # of processor time, for reading a submission, comparing its answers and explaining
 SECONDS_BESIDE_TESTS = 60.0
 
@@ -57,45 +35,31 @@ SECONDS_BESIDE_TESTS = 60.0
 class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
-    The constructor loads the needed files of the course and runs every test on the solution, so
-    that all imports are done before the first submission. Assignments whose modules cannot be
-    imported are left out: `grade` raises MissingModuleError for them. `diagnoses` name the known
-    mistakes of an assignment, anew in each run. Raises CourseError or InfrastructureError.
+    For an assignment whose modules cannot be imported, `grade` raises MissingModuleError.
+    `diagnoses` name the known mistakes of an assignment, anew in each run.
     """
 
     def __init__(
-        self,
-        course: Course,
-        sandbox: Sandbox,
-        run_seed: int,
-        names: Iterable[str] | None = None,
-        watch: Watch | None = None,
+        self, prepared_course: PreparedCourse, sandbox: Sandbox, run_seed: int, watch: Watch
     ) -> None:
-        # graders run side by side, and threads that wait for a processor keep it busy
-        torch.set_num_threads(1)
-        self.course = course
-        self.watch = watch or Watch()
-        self._missing = dict[str, MissingModuleError]()
-        self.assignments = self._importable(course.select(names))
-        # without files, pytest would collect the current folder
-        if self._missing and not self.assignments:
-            raise MissingModuleError("\n".join(map(str, self._missing.values())))
-        import_for_gradients()
-        self.session = collect_suites(course, self.assignments.values())
-        try:
-            self._prepared = prepare(course, self.session, self.assignments.values())
-            forbidden = {name: prepared.forbidden for name, prepared in self._prepared.items()}
-            self.workers = WorkerFactory(course, sandbox, self.assignments.values(), forbidden)
-        except BaseException:
-            self.session.close()
-            raise
+        self.course = prepared_course.course
+        self.session = prepared_course.session
+        self.watch = watch
+        self._missing = prepared_course.missing
+        self._unsound = prepared_course.unsound
+        self._prepared = prepared_course.assignments
+        self.assignments = {name: prepared.assignment for name, prepared in self._prepared.items()}
         self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
+        self.workers = WorkerFactory(
+            sandbox,
+            {name: prepared.reference for name, prepared in self._prepared.items()},
+            {name: prepared.forbidden for name, prepared in self._prepared.items()},
+        )
         self._follow_through = {
             name: FollowThrough(prepared, self.workers, self.session, self.watch)
             for name, prepared in self._prepared.items()
         }
         self._begin(run_seed)
-        self._unsound = {name: self._problems_of_solution(name) for name in self.assignments}
 
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
@@ -139,7 +103,7 @@ class Grader:
             loaded = LoadedSubmission(self.workers, assignment, file, budget=budget)
             results, seconds = self._results(prepared, loaded)
             # the record of what it tried ends with the budget
-            flags = (*limited_notes(submission.notes), *_flags(prepared, loaded))
+            flags = (*limited_notes(submission.notes), *notes_of(prepared, loaded))
         return Grade(
             student=submission.student,
             assignment=assignment.name,
@@ -216,33 +180,17 @@ class Grader:
 
     def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
         """Return a digest of what each hidden test sends to the solution in a run with this seed."""
-        return sent_requests(
-            self.session, self._prepared[name], self.workers.references[name], run_seed, self.watch
-        )
+        return sent_requests(self.session, self._prepared[name], run_seed, self.watch)
 
     def close(self) -> None:
         self.session.close()
         self.workers.close()
 
-    def _importable(self, assignments: Iterable[Assignment]) -> dict[str, Assignment]:
-        """Return the assignments whose modules can be imported, by name; remember the others."""
-        importable = {}
-        for assignment in assignments:
-            try:
-                import_needed(assignment)
-            except MissingModuleError as error:
-                self._missing[assignment.name] = error
-            else:
-                importable[assignment.name] = assignment
-        return importable
-
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
         self._cache = ReplayCache()
         self.diagnoses = {
-            name: Diagnosis(
-                self.session, prepared, self.workers.references[name], run_seed, self.watch
-            )
+            name: Diagnosis(self.session, prepared, run_seed, self.watch)
             for name, prepared in self._prepared.items()
         }
 
@@ -256,7 +204,9 @@ class Grader:
         finally:
             loaded.close()
         in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]
-        for failure in self._failures_of_solution(assignment.name, in_doubt, self.watch):
+        for failure in failures_of_solution(
+            self.session, in_doubt, prepared.reference, self.watch, self.run_seed
+        ):
             raise failure
         follow_through = self._follow_through[assignment.name]
         again = (
@@ -286,28 +236,6 @@ class Grader:
         message = f"Right, once {names} {'is' if len(used) == 1 else 'are'} right."
         score = round(result.max_score * self.course.follow_through, 6)
         return replace(result, outcome="followed", score=score, message=message, to_try=None)
-
-    def _failures_of_solution(
-        self, name: str, tests: Sequence[Test], watch: Watch
-    ) -> Iterator[SolutionFailsError]:
-        reference = self.workers.references[name]
-        return failures_of_solution(self.session, tests, reference, watch, self.run_seed)
-
-    def _problems_of_solution(self, name: str) -> list[str]:
-        """Return a sentence for each test that the solution fails."""
-        problems = []
-        for failure in self._failures_of_solution(name, self.tests[name], Watch()):
-            self._blame_package(self.assignments[name], failure)
-            problems.append(f"{name}: {failure}")
-        return problems
-
-    def _blame_package(self, assignment: Assignment, failure: SolutionFailsError) -> None:
-        """Set an assignment aside if its solution fails because a package that it needs is incomplete."""
-        package = failure.missing.partition(".")[0]
-        if package in {module.partition(".")[0] for module in assignment.preload}:
-            self._missing[assignment.name] = MissingModuleError(
-                needs(assignment, failure.missing, failure)
-            )
 
     def _result(self, ending: Ending, file: SourceFile, mistake: Mistake | None) -> TestResult:
         if ending.error is None:
@@ -347,41 +275,3 @@ def _transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
         for ending in endings
         if ending.failed and ending.transcript is not None
     }
-
-
-def _flags(prepared: PreparedAssignment, loaded: LoadedSubmission) -> tuple[str, ...]:
-    """Return notes for a person: what did not load, what the sandbox refused, and what the text says
-    about forbidden names that did not run.
-    """
-    names = _DEFINED.findall(prepared.solution.text)
-    return (
-        *limited_notes(loaded.problems_of_loading),
-        *limited_notes(names_in_cells_without_code(names, loaded.file)),
-        *(TRIED[kind] for kind in loaded.budget.tried),
-        *limited_notes(_looked_up(prepared, loaded)),
-        *limited_notes(_named(prepared, loaded)),
-    )
-
-
-def limited_notes(notes: Iterable[str]) -> list[str]:
-    """Return the notes of one kind that are shown: each once, and with a remark in place of those that are too many."""
-    different = list(dict.fromkeys(clean(note, LONGEST_FLAG) for note in notes))
-    more = len(different) - MOST_FLAGS
-    return [
-        *different[:MOST_FLAGS],
-        *([f"There are {more} more notes of this kind."] if more > 0 else []),
-    ]
-
-
-def _looked_up(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
-    for use in loaded.names.looked_up:
-        if use.name not in prepared.usual_names:
-            yield f"{use.place} looks names up while it runs (`{use.name}`): forbidden ones could hide there."
-
-
-def _named(prepared: PreparedAssignment, loaded: LoadedSubmission) -> Iterator[str]:
-    """Yield a note about each forbidden name in the text that no test saw running."""
-    for use in loaded.names.used:
-        forbidden = {name for name in prepared.forbidden if is_among(use.name, name)}
-        if forbidden and not forbidden & loaded.entered and use.name not in prepared.usual_names:
-            yield f"{use.place} names `{use.name}`, which some tests forbid; it did not run in any of them."

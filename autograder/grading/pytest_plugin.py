@@ -59,7 +59,7 @@ def pytest_runtest_makereport(
     """Show a submission's messages and printed text without characters that command the terminal."""
     report = yield
     if item.config.getoption("--autograder-submission") and is_test_of_suite(item):
-        from autograder.checks.explain import clean
+        from autograder.failures.explain import clean
 
         report.sections = [(title, clean(text, len(text))) for title, text in report.sections]
         if report.failed:

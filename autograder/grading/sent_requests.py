@@ -39,7 +39,7 @@ class _DigestingConnection(LoopbackConnection):
 
 
 def sent_requests(
-    session: SuiteSession, prepared: PreparedAssignment, reference: Any, run_seed: int, watch: Watch
+    session: SuiteSession, prepared: PreparedAssignment, run_seed: int, watch: Watch
 ) -> dict[str, str]:
     """Return a digest of what each hidden test sends to the solution in a run with this seed, by the test's name."""
     name = f"requests.{prepared.solution.name}"
@@ -48,7 +48,7 @@ def sent_requests(
     for test in prepared.tests:
         if test.hidden:
             connection = _DigestingConnection(Server(module))
-            subject = RemoteSubject(connection, RemoteStudent(connection), reference)
+            subject = RemoteSubject(connection, RemoteStudent(connection), prepared.reference)
             examinee = TrustedExaminee(subject, watch, "the requests of", SECONDS)
             (ending,) = session.examine(examinee, run_seed, [test])
             if isinstance(ending.error, TaskEndedError):

@@ -1,11 +1,12 @@
 """Load submissions in sandboxed workers, in a new worker if one ended, until loading fails twice."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, NamedTuple
 
 from autograder.bridge.outside.connection import malformed
 from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
+from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.subject import RemoteSubject, Use
@@ -18,9 +19,8 @@ from autograder.bridge.shared.errors import (
     StudentTimeoutError,
     told_exception,
 )
-from autograder.checks.explain import failed_alone, sentences_about
-from autograder.course.config import Assignment, Course
-from autograder.grading.reference import load_reference
+from autograder.course.config import Assignment
+from autograder.failures.explain import failed_alone, sentences_about
 from autograder.records import SourceFile
 from autograder.walls.outside.budget import Budget
 from autograder.walls.outside.deadline import CLOCK_FACTOR
@@ -43,20 +43,17 @@ class NamesInText(NamedTuple):
 
 
 class WorkerFactory:
-    """Opens workers for submissions, and loads the references; raises CourseError or InfrastructureError."""
+    """Opens workers for submissions; `references` are the solutions, by assignment."""
 
     def __init__(
         self,
-        course: Course,
         sandbox: Sandbox,
-        assignments: Collection[Assignment],
-        forbidden: Mapping[str, Sequence[str]] | None = None,
+        references: Mapping[str, LocalStudent],
+        forbidden: Mapping[str, Sequence[str]],
     ) -> None:
         self.sandbox = sandbox
-        self.forbidden = forbidden or {}  # by assignment: the names whose calls are recorded
-        self.references = {
-            assignment.name: load_reference(course, assignment) for assignment in assignments
-        }
+        self.references = references
+        self.forbidden = forbidden  # by assignment: the names whose calls are recorded
 
     def outline(
         self, assignment: Assignment, file: SourceFile, budget: Budget | None = None

@@ -6,7 +6,8 @@ from nbgrader.api import Gradebook
 from nbgrader.converters.base import NbGraderException
 from nbgrader.utils import find_all_files
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.gradebook.lateness import due_for
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.text.files import write_whole
 
 VARIABLE = "NBGRADER_DB_URL"

@@ -97,10 +97,10 @@ _watch = cache(KernelWatch)
 @cache
 def this_grader() -> "Grader":
     """Return the grader of this process; raises CourseError or InfrastructureError."""
-    from autograder.grading.grader import Grader
+    from autograder.grading.preparation import open_grader
 
     assert _plan is not None, "this process was not made by `graders`"
-    return Grader(_plan.course, _sandbox(), _plan.run_seed, _plan.names, _watch())
+    return open_grader(_plan.course, _sandbox(), _plan.run_seed, _plan.names, _watch())
 
 
 def grade_one(submission: Submission) -> Grade:

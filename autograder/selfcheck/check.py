@@ -29,9 +29,8 @@ from autograder.bridge.shared.errors import (
     describe_error,
     missing_name,
 )
-from autograder.checks.explain import Failure, clean, explain, failed_alone, sentences_about
-from autograder.checks.needs import SYNTAX_ERRORS, unmet_need
-from autograder.course.markers import UNWRITTEN
+from autograder.failures.explain import Failure, clean, explain, failed_alone, sentences_about
+from autograder.failures.needs import SYNTAX_ERRORS, unmet_need
 from autograder.records import RefusedError, SourceFile, TestResult, total
 from autograder.selfcheck.locked_hints import (
     SEED,
@@ -41,7 +40,7 @@ from autograder.selfcheck.locked_hints import (
     named,
     recordings,
 )
-from autograder.selfcheck.workspace import Work, find_work, needed_packages, read
+from autograder.selfcheck.workspace import Work, find_work
 from autograder.source.places import CodeLocation, StudentText
 from autograder.source.python_versions import OLDEST, dotted, newer_than_oldest
 from autograder.source.text import is_in_cells
@@ -169,35 +168,37 @@ def check_target(target: str | Path) -> CheckReport:
 def check_work(work: Work) -> CheckReport:
     """Run the visible tests of one assignment on the student's file."""
     text = work.text()
+    parts = text.part_titles()
     printed = Output()
     with nobody_there(text.name):
         with contextlib.redirect_stdout(printed):
             loaded = load(text.text, text.name, seconds=SECONDS)
+        failures = loaded.failures
+        failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
         file = SourceFile(text.name, text.text)
-        findings = check_student(
-            loaded.module, work.test_file, from_file(text.name), saved=text, file=file
-        )
+        is_own = from_file(text.name)
+        examination = _Examination(work.test_file, loaded.module, is_own, text, file)
+        with suite_of(work.test_file) as session:
+            findings = examination.findings(session)
     if not findings:
         raise RefusedError(f"{work.test_file.name} holds no test: {_UNPACK}.")
-    failures = loaded.failures
     problem, place = _stopped(failures, file)
-    failed = failed_alone(failures, [name for name, _, _ in loaded.absent])
     if not text.text.strip():
         problem = "Your file is empty. Was it saved?"
         place = None
-    hints = LockedHints(work.folder)
+    hints = examination.hints
     return CheckReport(
         file=work.file.name,
         assignment=work.name,
         findings=tuple(
             _blamed_on(finding, failures, file, (problem, place)) for finding in findings
         ),
-        parts=text.part_titles(),
+        parts=parts,
         problem=problem,
         stopped_at=str(place or _place_at_top(failed) or ""),
         unreadable=_unreadable(failures),
         failures=tuple(sentences_about(failed)),
-        note=_note(work),
+        note=work.note,
         warnings=tuple(dict.fromkeys([*_about_tests(work, hints), *_warnings(text, loaded)])),
         printed=clean(printed.getvalue(), PRINTED),
         points=hints.points,
@@ -297,7 +298,7 @@ class _Examination:
         self._text = text
         self._places = text.functions()
         self._parts = text.parts_of_functions()
-        self._packages = needed_packages(test_file.parent)
+        self.hints = LockedHints(test_file.parent)
         self._untested: set[str] = set()  # tests that failed because of a package
 
     def findings(self, session: SuiteSession, part: str | None = None) -> list[Finding]:
@@ -318,7 +319,8 @@ class _Examination:
         details = _details(test)
         if error is None:
             return Finding(ending.result(None), details)
-        if sentence := self._blame_package(error):
+        raised = self._told(error)
+        if sentence := self._blame_package(raised):
             self._untested.add(test.name)
             return Finding(ending.result(Failure("failed", sentence)), details)
         failure = explain(
@@ -326,7 +328,7 @@ class _Examination:
         )
         result = ending.result(failure)
         message = failure.message.replace(" in the submission.", " in your file.")
-        place = None if isinstance(error, MissingNameError) else place_of_frame(self._told(error))
+        place = None if isinstance(error, MissingNameError) else place_of_frame(raised)
         return Finding(
             ending.with_input(replace(result, message=message), self._test_file.name),
             details,
@@ -340,10 +342,9 @@ class _Examination:
             return error.remote
         return describe_error(error, self._is_own)
 
-    def _blame_package(self, error: BaseException) -> str:
+    def _blame_package(self, raised: RemoteException) -> str:
         """Return the sentence about a package of the assignment that cannot be imported, if the error comes from it."""
-        raised = self._told(error)
-        for package in self._packages:
+        for package in self.hints.packages:
             is_named = "ImportError" in raised.bases and re.search(rf"'{package}['.]", raised.text)
             if is_named or _error_of_import(package) == (raised.type, raised.text):
                 return (
@@ -357,10 +358,9 @@ class _Examination:
         self, session: SuiteSession, tests: list[Test], findings: dict[str, Finding]
     ) -> None:
         """Add the names of mistakes, and a location if the traceback gives none."""
-        hints = LockedHints(self._test_file.parent)
         recorded = dict(recordings(session, self._module, tests))
         hints_of = {
-            name: hints.about(name, recording.answers) for name, recording in recorded.items()
+            name: self.hints.about(name, recording.answers) for name, recording in recorded.items()
         }
         parts: dict[str, list[str]] = {}
         for test in tests:
@@ -374,16 +374,16 @@ class _Examination:
             place = finding.place or self._place_in(hint, recording, result.part)
             if hint is not None:
                 result = replace(result, hint=hint.hint, mistake=hint.id or None)
-            nudge = "" if hint else self._nudge(hints, place, recording)
+            nudge = "" if hint else self._nudge(place, recording)
             findings[name] = replace(
                 finding, result=result, place=place, mistake=hint.title if hint else "", nudge=nudge
             )
 
-    def _nudge(self, hints: LockedHints, place: CodeLocation | None, recording: Recording) -> str:
+    def _nudge(self, place: CodeLocation | None, recording: Recording) -> str:
         """Return the author's nudge for the function at the place, or for the last one with a nudge that was called."""
         visited = [name for name in map(self._known, reversed(recording.visited)) if name]
         functions = [place.function, *visited] if place else visited
-        return next(filter(None, map(hints.nudge, functions)), "")
+        return next(filter(None, map(self.hints.nudge, functions)), "")
 
     def _place_in(
         self, hint: MistakeHint | None, recording: Recording, part: str
@@ -498,14 +498,6 @@ def _blamed_on(
     if not message:
         return finding
     return replace(finding, result=replace(finding.result, message=message), place=place)
-
-
-def _note(work: Work) -> str:
-    if work.note:
-        return work.note
-    if work.other is None or UNWRITTEN in read(work.other):
-        return ""
-    return f"{work.other.name} is complete, too. To check that one, name it."
 
 
 def _about_tests(work: Work, hints: LockedHints) -> Iterator[str]:

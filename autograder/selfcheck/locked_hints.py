@@ -36,11 +36,11 @@ from autograder.bridge.outside.steady import SteadyServer
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.transcript import Answer, Transcript
 from autograder.grading.naming import names
+from autograder.selfcheck.handed_out import handed_out
 from autograder.suite.session import Examinee, SuiteSession, Test
 from autograder.text.wording import question_of
 from autograder.walls.outside.alarm import alarm
 
-FILE_NAME = "hints.json"
 SCHEMA = 3
 SEED = 0
 SECONDS = 5.0
@@ -317,8 +317,10 @@ class LockedHints:
     """The locked hints of an assignment; empty if the file is missing or unreadable."""
 
     def __init__(self, folder: Path) -> None:
+        given = handed_out(folder)
+        record = given.record
+        self.packages = given.packages
         try:
-            record = json.loads((folder / FILE_NAME).read_text("utf-8"))
             self.assignment = str(record["assignment"])
             locked = record if record["schema"] == SCHEMA else {"tests": {}}
             self._tests = dict(locked["tests"])
@@ -328,7 +330,7 @@ class LockedHints:
             self.has_locked_answers = "answers" in record  # as older kits built them
             self._programs = dict(locked.get("catch", {}))
             self._digest_of_tests = str(record.get("tests_sha256", ""))
-        except (OSError, ValueError, KeyError, TypeError):  # disables hints only
+        except (ValueError, KeyError, TypeError):  # disables hints only
             self.assignment = ""
             self._tests = {}
             self._questions = {}

@@ -1,6 +1,5 @@
 """A student's folder, without course.yml: the student's file, and its tests."""
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,12 +8,11 @@ from pathlib import Path
 from autograder.bridge.outside.local import Loaded, load
 from autograder.course.markers import UNWRITTEN
 from autograder.records import RefusedError, SourceFile
-from autograder.source.file_kinds import source_text
+from autograder.selfcheck.handed_out import FILE_NAME, handed_out
 from autograder.source.places import StudentText
-from autograder.source.stub import UNKNOWN, ReleasedStub
 from autograder.submissions.choose import ANOTHER, Chosen, NothingThereError, Tree, Wanted, choose
 from autograder.submissions.entries import is_given, is_source, is_work, label
-from autograder.submissions.files import SOURCES, DiskFolder
+from autograder.submissions.files import SOURCES, DiskFolder, disk_file, read_source
 from autograder.text.spelling import did_you_mean
 from autograder.text.wording import LISTED, joined
 
@@ -42,7 +40,7 @@ class Work:
 
     def is_untouched(self) -> bool:
         """Whether the file holds nothing but what the student received; raises RefusedError if it cannot be read."""
-        return _released_stub(self.folder).is_untouched(_source(self.file))
+        return handed_out(self.folder).stub.is_untouched(_source(self.file))
 
     def require_clear(self) -> None:
         """Raise RefusedError if it is not clear which file counts."""
@@ -52,7 +50,8 @@ class Work:
     def text(self) -> StudentText:
         """Read the student's file; raises RefusedError if it cannot be read, or if it is not clear which one counts."""
         self.require_clear()
-        return StudentText(read(self.file), _label_of(self.file))
+        text = read(self.file)
+        return StudentText(text, _label_of(self.file))
 
     def load(self, seconds: float | None = None) -> Loaded:
         """Run the student's file as the grader does; raises RefusedError if it cannot be read."""
@@ -106,9 +105,9 @@ def find_works(target: str | Path = ".") -> list[Work]:
 
 def _stem_without_tests(folder: Path) -> str:
     """Return the stem of an assignment's stub in a folder without its tests; nothing if there is none."""
-    if _test_files(folder) or not (folder / "hints.json").is_file():
+    if _test_files(folder) or not (folder / FILE_NAME).is_file():
         return ""
-    given = _released_stub(folder).given
+    given = handed_out(folder).stub.given
     entries = [entry for entry in DiskFolder(folder).entries() if entry.name not in given]
     sources = [entry for entry in entries if is_source(entry) and not is_given(entry)]
     stems = {label(entry) for entry in sources if is_work(entry)}
@@ -178,10 +177,13 @@ def _chosen(test: Path) -> Work | None:
         files = [file for file in files if wanted.stub.is_answer(_source(file))]
     if len(files) == 2:
         files = _further_first(*files)
+    other = files[1] if len(files) == 2 else None
     note = " ".join(chosen.notes)
     if ANOTHER in note:
         note = f"{note} To check that one, name it."
-    return Work(files[0], test, files[1] if len(files) == 2 else None, note=note)
+    elif not note and other is not None and UNWRITTEN not in read(other):
+        note = f"{other.name} is complete, too. To check that one, name it."
+    return Work(files[0], test, other, note=note)
 
 
 def _choice(folder: Path, wanted: Wanted) -> tuple[Path, Chosen]:
@@ -213,7 +215,7 @@ def _wanted(test: Path) -> Wanted:
         if other.parent != here:
             others |= {other.parent.name, other.stem.removeprefix("test_")}
     stem = test.stem.removeprefix("test_")
-    return Wanted(here.name, stem, _released_stub(here), frozenset(others - {here.name, stem}))
+    return Wanted(here.name, stem, handed_out(here).stub, frozenset(others - {here.name, stem}))
 
 
 def _course_around(folder: Path, wanted: Wanted) -> Path | None:
@@ -222,24 +224,6 @@ def _course_around(folder: Path, wanted: Wanted) -> Path | None:
     course = parent.parent if parent.name == "assignments" else parent
     is_course = parent.name == "assignments" or wanted.others
     return course if is_course and not (course / "course.yml").exists() else None
-
-
-def needed_packages(folder: Path) -> tuple[str, ...]:
-    """Return the packages beside the kit's own that an assignment needs, as its `hints.json` names them."""
-    try:
-        return tuple(map(str, json.loads((folder / "hints.json").read_text("utf-8"))["packages"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return ()
-
-
-def _released_stub(folder: Path) -> ReleasedStub:
-    """Return what the assignment's `hints.json` tells about the stub; `UNKNOWN` if it does not."""
-    try:
-        return ReleasedStub.from_record(
-            json.loads((folder / "hints.json").read_text("utf-8"))["stub"]
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return UNKNOWN
 
 
 def _source(file: Path) -> SourceFile:
@@ -281,10 +265,8 @@ def _short_names(work: Work) -> tuple[str, ...]:
 
 def read(file: Path) -> str:
     """Return the text of a student's file; raises RefusedError if it cannot be read."""
-    try:
-        return source_text(file.name, file.read_bytes())
-    except OSError as error:
-        raise RefusedError(f"{file} cannot be read: {error.strerror}.") from None
+    entry = disk_file(file)
+    return read_source(entry).text
 
 
 def _label_of(file: Path) -> str:

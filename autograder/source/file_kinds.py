@@ -8,7 +8,6 @@ from typing import Any
 from autograder.records import RefusedError
 from autograder.source.gate import FILE_BYTES, too_large
 from autograder.source.text import notebook_cells
-from autograder.text.names import shown
 
 NOTEBOOK = ".ipynb"
 MOST_BRACKETS = 400_000  # of a large notebook's lists and dicts: outputs are mostly long texts
@@ -52,21 +51,21 @@ _ONE_LANGUAGE = re.compile(
 def source_text(name: str, data: bytes) -> str:
     """Return the text of a `.py` or `.ipynb`; raises RefusedError with what the file is in place of that.
 
+    `name` is the file's as messages show it, whose ending tells which of the two it should be.
     A notebook that is too large is returned without its stored outputs.
     """
-    shown_name = shown(name)
     is_notebook = name.lower().endswith(NOTEBOOK)
     if kind := _kind(data):
-        raise RefusedError(f"{shown_name} is {kind}, not {_expected(is_notebook)}. {_AGAIN}")
-    text = _decoded(shown_name, data, is_notebook)
+        raise RefusedError(f"{name} is {kind}, not {_expected(is_notebook)}. {_AGAIN}")
+    text = _decoded(name, data, is_notebook)
     if "\0" in text:
-        raise RefusedError(f"{shown_name} is not a text file: it contains a zero byte.")
+        raise RefusedError(f"{name} is not a text file: it contains a zero byte.")
     if is_notebook:
         return _notebook(name, text, data)
-    _refuse_conflict(shown_name, text)
+    _refuse_conflict(name, text)
     if text.lstrip()[:1] == "{" and _is_notebook(text):
         raise RefusedError(
-            f"{shown_name} is a notebook, not Python: rename it to {shown_name[: -len('.py')]}{NOTEBOOK}."
+            f"{name} is a notebook, not Python: rename it to {name[: -len('.py')]}{NOTEBOOK}."
         )
     return text
 
@@ -89,14 +88,14 @@ def _expected(is_notebook: bool) -> str:
     return "a notebook" if is_notebook else "Python text"
 
 
-def _decoded(shown_name: str, data: bytes, is_notebook: bool) -> str:
+def _decoded(name: str, data: bytes, is_notebook: bool) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if not is_notebook and (named := _named_coding(data)):
             return data.decode(named, "replace")
         raise RefusedError(
-            f"{shown_name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
+            f"{name} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
         ) from None
 
 
@@ -113,21 +112,18 @@ def _named_coding(data: bytes) -> str:
 
 
 def _notebook(name: str, text: str, data: bytes) -> str:
-    shown_name = shown(name)
     if len(data) > FILE_BYTES and _is_complex(data):
         raise RefusedError(too_large(name, FILE_BYTES))
     try:
         notebook_cells(text)
     except ValueError:
-        _refuse_conflict(shown_name, text, least=1)
+        _refuse_conflict(name, text, least=1)
         if text.lstrip()[:1] not in ("{", "[") and _PYTHON.search(text):
-            renamed = f"{shown_name[: -len(NOTEBOOK)]}.py"
+            renamed = f"{name[: -len(NOTEBOOK)]}.py"
             raise RefusedError(
-                f"{shown_name} is Python text, not a notebook: rename it to {renamed}."
+                f"{name} is Python text, not a notebook: rename it to {renamed}."
             ) from None
-        raise RefusedError(
-            f"{shown_name} is not a readable notebook. Was it saved completely?"
-        ) from None
+        raise RefusedError(f"{name} is not a readable notebook. Was it saved completely?") from None
     if len(data) <= FILE_BYTES:
         return text
     text = _without_outputs(json.loads(text))
@@ -160,7 +156,7 @@ def _is_notebook(text: str) -> bool:
     return True
 
 
-def _refuse_conflict(shown_name: str, text: str, least: int = len(_MARKS)) -> None:
+def _refuse_conflict(name: str, text: str, least: int = len(_MARKS)) -> None:
     """Raise RefusedError if the text holds the marks of a merge conflict, or at `least` so many of them."""
     first = 0
     marks = 0
@@ -172,6 +168,6 @@ def _refuse_conflict(shown_name: str, text: str, least: int = len(_MARKS)) -> No
             marks = marks + 1
         if marks == least:
             raise RefusedError(
-                f"{shown_name} holds the marks of a merge conflict (line {first}): "
+                f"{name} holds the marks of a merge conflict (line {first}): "
                 "keep one version, and delete the marks."
             )

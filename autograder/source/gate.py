@@ -36,6 +36,10 @@ def open_regular(path: Path, limit: int, root: Path | None = None) -> BinaryIO:
     try:
         descriptor = _open(path, os.O_RDONLY, root)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise RefusedError(
+                f"{name} cannot be opened: it is a link. Use the file itself."
+            ) from None
         raise unusable(f"{name} cannot be opened", error) from None
     status = os.fstat(descriptor)
     problem = None

@@ -123,20 +123,6 @@ class NameReader:
         return [".".join([meaning, *names]) for meaning in meanings]
 
 
-def is_among(used: str, forbidden: str) -> bool:
-    """Whether a used name is a forbidden one: `torch.nn.modules.normalization.LayerNorm` is `torch.nn.LayerNorm`.
-
-    A forbidden name without a dot includes all names below it: `torch.fft` uses `torch`. Of a
-    dotted one, the root and the last component have to match.
-    """
-    if "." not in forbidden:
-        return used == forbidden or used.startswith(f"{forbidden}.")
-    root = forbidden.split(".")[0]
-    last = forbidden.rsplit(".", 1)[1]
-    parts = used.split(".")
-    return parts[0] == root and last in parts[1:]
-
-
 def words_in(code: types.CodeType) -> set[str]:
     """Return the names, the attributes and the texts such as "sys.modules" in compiled code and its functions."""
     words: set[str] = set()

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from autograder.course.definitions import Definition, definitions
@@ -38,6 +39,11 @@ class _Cell:
     first: int
     number: int | None
 
+    def definitions(self) -> Iterator[tuple[str, Definition]]:
+        """Yield the functions and classes of valid code with their qualified names."""
+        with suppress(SyntaxError):
+            yield from definitions(parse(self.text)) if self.code else ()
+
 
 class StudentText:
     """A parsed student's file; parsing never fails, as invalid parts are left out."""
@@ -46,11 +52,11 @@ class StudentText:
         self.name = name
         self.text = text
         self.cells = list(
-            _notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(plain_script(text))
+            _notebook_cells(text) if name.endswith(".ipynb") else _percent_cells(text)
         )
         self._defined: list[tuple[_Cell, str, Definition]] = []
         for cell in self.cells:
-            self._defined += [(cell, name, node) for name, node in _definitions(cell)]
+            self._defined += [(cell, name, node) for name, node in cell.definitions()]
 
     def functions(self) -> dict[str, CodeLocation]:
         """Functions, classes and methods by qualified name, using the last definition of each."""
@@ -61,7 +67,7 @@ class StudentText:
         parts: dict[str, str] = {}
         waiting: list[str] = []
         for cell in self.cells:
-            waiting += [name for name, _ in _definitions(cell)]
+            waiting += [name for owner, name, _ in self._defined if owner is cell]
             if match := _PART_CELL.search(cell.text):
                 parts |= dict.fromkeys(waiting, match[1] or match[2])
                 waiting = []
@@ -105,7 +111,7 @@ class StudentText:
                 for number, line in enumerate(cell.text.splitlines(), start=1):
                     if match := re.match(r"#{1,3} (.+)", line):
                         heading = (self._place(cell, number, ""), match[1].strip())
-            elif any(name == function for name, _ in _definitions(cell)):
+            elif any((owner, name) == (cell, function) for owner, name, _ in self._defined):
                 return heading
         return None
 
@@ -126,7 +132,7 @@ class StudentText:
 
 
 def _percent_cells(text: str) -> Iterator[_Cell]:
-    lines = text.splitlines()
+    lines = plain_script(text).splitlines()
     starts = [0, *(n for n, line in enumerate(lines) if n and line.startswith("# %%")), len(lines)]
     for start, end in zip(starts, starts[1:]):
         body = lines[start:end]
@@ -142,13 +148,6 @@ def _notebook_cells(text: str) -> Iterator[_Cell]:
             source = "".join(cell["source"])
             yield _Cell(is_code, plain_cell(source) if is_code else source, 1, number)
     except (ValueError, KeyError, TypeError):
-        return
-
-
-def _definitions(cell: _Cell) -> Iterator[tuple[str, Definition]]:
-    try:
-        yield from definitions(parse(cell.text)) if cell.code else ()
-    except SyntaxError:
         return
 
 

@@ -214,8 +214,9 @@ def disk_file(path: Path, root: Path | None = None) -> File:
 
 def read_source(file: File) -> SourceFile:
     """Return the text of a .py or .ipynb; raises RefusedError with a sentence about what is wrong with the file."""
-    text = source_text(file.name, file.read())
-    return SourceFile(shown(stem(file.name)) + suffix(file.name), text)
+    data = file.read()
+    name = shown(stem(file.name)) + suffix(file.name)
+    return SourceFile(name, source_text(name, data))
 
 
 def suffix(name: str) -> str:

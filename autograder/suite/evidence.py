@@ -1,7 +1,7 @@
 """What a failing test shows of the code that it ran on, for the comparison with known mistakes."""
 
 from autograder.bridge.outside.transcript import Answer, Transcript
-from autograder.checks import CheckFailed
+from autograder.failures.failed_check import CheckFailed
 
 TOLD = "told"
 

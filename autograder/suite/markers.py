@@ -1,6 +1,6 @@
 """The model of a suite: its markers `part`, `points`, `needs` and `forbids`, and the state of a session."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,10 @@ class Suite:
         self.run_seed = run_seed
         self.subjects: SubjectProvider | None = None
         self.passed: dict[str, bool] = {}
+
+    def missing(self, needs: Iterable[str]) -> str | None:
+        """Return the first of these tests that failed or was skipped; one that was not selected does not count."""
+        return next((name for name in needs if not self.passed.get(name, True)), None)
 
     def subject(self, item: pytest.Item) -> "Subject":
         if self.subjects is None:
@@ -94,14 +98,3 @@ def visible_first(items: list[pytest.Item]) -> list[pytest.Item]:
         return folders[item.path.parent], item.path.name == "test_hidden.py"
 
     return sorted(items, key=place)
-
-
-def missing_need(item: pytest.Item, suite: Suite) -> str | None:
-    """Return the first needed test that failed or was skipped.
-
-    One that was not selected (with -k) does not count.
-    """
-    return next(
-        (name for name in arguments_of(item, "needs") if suite.passed.get(name, True) is False),
-        None,
-    )

@@ -85,7 +85,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     from autograder.bridge.outside.connection import seed_of
 
     suite = item.config.stash[SUITE]
-    missing = markers.missing_need(item, suite)
+    missing = suite.missing(markers.arguments_of(item, "needs"))
     if missing:
         suite.passed[item.name] = False
         pytest.skip(f"waits for `{missing}`")
@@ -117,7 +117,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 def refuse_forbidden(names: Sequence[str], subject: "Subject") -> None:
     """Fail a test in whose calls the submission entered one of the names that its marker `forbids` lists."""
     from autograder.bridge.inside.entries import most_numbers
-    from autograder.checks import CheckFailed
+    from autograder.failures.failed_check import CheckFailed
 
     use = subject.use_of(names)
     if use is None:

@@ -25,8 +25,8 @@ from _pytest.runner import runtestprotocol
 
 from autograder.bridge.outside.subject import RemoteSubject, Subject
 from autograder.bridge.outside.transcript import Transcript
-from autograder.checks.explain import Failure
 from autograder.course.config import Assignment, Course, CourseError
+from autograder.failures.explain import Failure
 from autograder.records import TestResult
 from autograder.suite import markers
 from autograder.suite.evidence import evidence
@@ -200,7 +200,7 @@ class SuiteSession:
         examined: dict[str, Test] = {}
         for test in self.tests() if tests is None else tests:
             examined[test.name] = test
-            needed = markers.missing_need(test.item, self._suite)
+            needed = self._suite.missing(test.needs)
             self._suite.passed[test.name] = False
             if needed:
                 yield Ending(test, waits_for=examined[needed])

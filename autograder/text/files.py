@@ -1,4 +1,4 @@
-"""Reading texts, atomic writing of files, and reproducible zip archives."""
+"""Atomic writing of files, and reproducible zip archives."""
 
 import errno
 import hashlib
@@ -82,23 +82,6 @@ def numbered(path: Path) -> Iterator[Path]:
     yield from (
         path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2)
     )
-
-
-def read_utf8(
-    file: Path, label: str, problem: Callable[[str], Exception], missing: str = ""
-) -> str:
-    """Read a UTF-8 text, without a byte-order mark; raises `problem` with a sentence if that fails."""
-    try:
-        return file.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        sentence = f"{label} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8."
-    except OSError as error:
-        sentence = (
-            missing
-            if missing and not file.exists()
-            else f"{file} cannot be read: {error.strerror}."
-        )
-    raise problem(sentence)
 
 
 def make_folder(folder: Path, mode: int | None = 0o700) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 LISTED = 8
+LONGEST = 200  # letters of a line
 _BETWEEN = re.compile(r"['’-]|[,:;]$")  # may stand in a word, or behind it
 _QUOTED = re.compile(r"^ {4}.*$|\"[^\"\n]*\"|“[^”\n]*”|`[^`\n]*[^`\w.\n][^`\n]*`", re.MULTILINE)
 _GROUP = re.compile(r"\([^()\[\]]*\)|\[[^()\[\]]*\]")
@@ -84,3 +85,9 @@ def question_of(questions: Sequence[str]) -> str:
 def article(name: str) -> str:
     """Return a name with its article: 'an IndexError', 'a tuple'."""
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Cut text to one printable line of at most `longest` characters."""
+    line = "".join(c if c.isprintable() else " " for c in text[: longest + 1])
+    return line if len(line) <= longest else line[: longest - 1] + "…"

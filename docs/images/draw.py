@@ -23,8 +23,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from PIL import Image
 
-from autograder.course.config import Course, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 
 HERE = Path(__file__).parent
 ASSIGNMENT, LEAK = "03_masked_heads", "head_without_a_mask"

@@ -28,8 +28,9 @@ from autograder import checks
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.subject import Subject
 from autograder.checks import CheckFailed
-from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.grading.reference import load_reference
 from autograder.suite.session import Examinee, SuiteSession, Test
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 
 COURSE = load_course(Path(__file__).resolve().parents[2])
 EXCEPTIONS = 6

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import load_course
 from autograder.course.definitions import Definition, comments
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 
 COURSE = load_course(Path(__file__).resolve().parents[2])
 EACH = pytest.mark.parametrize("assignment", COURSE.assignments, ids=lambda assignment: assignment.name)

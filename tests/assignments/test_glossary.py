@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = re.findall(

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import torch
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 
 HERE = Path(__file__).resolve().parent
 EXERCISES = sorted(HERE.glob("*/given/harder.py"))

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.assignments.chance import ROOT
 
 COURSE = load_course(ROOT)

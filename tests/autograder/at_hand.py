@@ -15,6 +15,7 @@ from autograder.authoring import build as building
 from autograder.authoring.hints_file import hints_path, make
 from autograder.course.config import Assignment, Course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.runs.pool import Plan
 from autograder.walls.outside.launcher import Sandbox
 
@@ -54,7 +55,7 @@ class GraderAtHand:
 
     def _this_grader(self) -> Grader:
         if self._grader is None:
-            self._grader = Grader(
+            self._grader = open_grader(
                 self._plan.course, self._sandbox, self._plan.run_seed, self._plan.names
             )
         return self._grader

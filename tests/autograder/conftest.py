@@ -58,7 +58,7 @@ def grader_at_hand(sandbox: Sandbox) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The tiny course as its author wrote it; a test that changes it writes another one."""
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
 
     return load_course(write_tiny_course(tmp_path_factory.mktemp("written") / "course"))
 
@@ -79,7 +79,7 @@ def packed(tmp_path: Path) -> Callable[[str, Mapping[str, str | bytes]], Path]:
 @pytest.fixture(scope="session")
 def built_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The root of the tiny course, built; a test that changes it must copy it first."""
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
     from tests.autograder.at_hand import build_at_hand
 
     root = write_tiny_course(tmp_path_factory.mktemp("built") / "course")

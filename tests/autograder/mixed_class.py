@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan

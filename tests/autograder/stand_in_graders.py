@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograder import api
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.course.reading import load_course
 from autograder.records import Grade, Submission, TestResult
 from autograder.runs import run
 from autograder.runs.pool import Plan

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.tiny_course import SOLUTION, write_tiny_course
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Assignment, CourseError, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, CourseError
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.questions import load_questions
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.answers import Card, unlocked
 from autograder.selfcheck.check import check_work

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from autograder.authoring.build import build, check
 from autograder.cli import app
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 
 SUITE = "tests/assignments/01_adding"
 

@@ -128,7 +128,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("output", ["grades", "marks-of-march"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_output_of_an_earlier_run_is_no_student(course: Path, layout: str, output: str) -> None:
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
 
     write_files(course / "week", LAYOUTS[layout])
     earlier = course / "week" / output
@@ -141,7 +141,7 @@ def test_the_output_of_an_earlier_run_is_no_student(course: Path, layout: str, o
 
 
 def test_a_student_with_work_beside_a_journal_is_no_output(course: Path) -> None:
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
 
     write_files(
         course / "week", {"ada/adding.py": RIGHT, f"ada/{JOURNAL}": "", "ben/adding.py": RIGHT}
@@ -153,7 +153,7 @@ def test_a_student_with_work_beside_a_journal_is_no_output(course: Path) -> None
 def test_grading_in_the_students_own_folder_twice_finds_one_student(
     course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
 
     write_files(
         course / "ada",

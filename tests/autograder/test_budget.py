@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.grading.time_limits import Watch
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.budget import MAX_BYTES, Budget
@@ -55,7 +57,7 @@ class RecordingWatch(Watch):
 def grader_of(
     sandbox: Sandbox, course: Course, watch: RecordingWatch, *names: str
 ) -> Iterator[Grader]:
-    grader = Grader(course, sandbox, SEED, names or None, watch)
+    grader = open_grader(course, sandbox, SEED, names or None, watch)
     try:
         yield grader
     finally:

@@ -15,8 +15,9 @@ from autograder.authoring.minutes import other_minutes
 from autograder.authoring.release import release
 from autograder.authoring.released import released
 from autograder.cli import app
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.document import load_document
+from autograder.course.reading import load_course
 from tests.autograder.tiny_course import SOLUTION, VISIBLE, write_tiny_course
 
 ADD_STUB = '''\

@@ -8,7 +8,7 @@ import pytest
 
 from autograder.authoring.audit import Audit
 from autograder.authoring.carried_over import CarriedOver, mistaken, with_edits
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ADD = "def add(a, b):\n    {0}\n\n\ndef other(a, b):\n    {1}\n"

@@ -17,8 +17,9 @@ import autograder.notebook as notebook
 from autograder.authoring import catch
 from autograder.bridge.outside.local import load
 from autograder.cli import app
-from autograder.course.config import CATCH_FILE, Course, CourseError, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import CATCH_FILE, Course, CourseError
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.selfcheck.catch.game import (
     Attempt,
@@ -373,7 +374,7 @@ def test_a_built_course_is_caught_from_end_to_end(tiny: Course) -> None:
     build_at_hand(tiny)
     folder = tiny.release_folder(assignment)
     assert (folder / CATCH_FILE).read_text("utf-8") == CATCH
-    mistake = next(m for m in load_mistakes(tiny, assignment) if m.catch)
+    mistake = next(m for m in load_mistakes(tiny, assignment) if m.program)
     (folder / "adding.py").write_text(mistake.source, "utf-8")
     assert find_work(folder).file.name == "adding.py"
     assert "your code makes this mistake" in told(str(folder), "--give-up", "A")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.assignments.chance import ROOT, TESTS, Chance, Outcome, Trial
 from tests.autograder.sampling import sampled
 

@@ -20,7 +20,8 @@ from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import Use
 from autograder.bridge.shared.errors import RemoteException, StudentTimeoutError, student_raised
 from autograder.bridge.shared.wire import Opaque
-from autograder.checks.sentences import show, without_inputs, without_literals
+from autograder.checks.sentences import show
+from autograder.failures.failed_check import without_inputs, without_literals
 from autograder.records import InfrastructureError
 from autograder.suite.plugin import refuse_forbidden
 from tests.autograder.golden_sentences import (

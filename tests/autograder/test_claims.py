@@ -13,7 +13,7 @@ from autograder.bridge.outside.mirror import RemoteModule
 from autograder.bridge.outside.remote_call import call
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.errors import StudentCrashedError, told_exception
-from autograder.grading.grader import LONGEST_FLAG, MOST_FLAGS, limited_notes
+from autograder.grading.notes import LONGEST_FLAG, MOST_FLAGS, limited_notes
 
 COSTLY = torch.zeros(6, 6)
 ERROR: dict[str, Any] = {"type": "ValueError", "bases": ["ValueError"], "text": "no", "frames": []}

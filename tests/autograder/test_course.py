@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import SCHEMA_NAME, Course, CourseError, course_schema, load_course
+from autograder.course.config import Course, CourseError
+from autograder.course.reading import SCHEMA_NAME, course_schema, load_course
 from tests.autograder.tiny_course import COURSE, write_tiny_course
 
 ROOT = Path(__file__).parents[2]
@@ -221,8 +222,8 @@ def test_schema_file_is_up_to_date() -> None:
     assert first == f"# yaml-language-server: $schema={SCHEMA_NAME}"
 
 
-def test_import_of_config_loads_no_heavy_libraries() -> None:
+def test_reading_of_course_yml_loads_no_heavy_libraries() -> None:
     heavy = ("torch", "numpy", "jupytext")
-    code = f"import sys, autograder.course.config; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, autograder.course.reading; print([m for m in {heavy} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (process.stdout.strip(), process.stderr) == ("[]", "")

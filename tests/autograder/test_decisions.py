@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import Course, CourseError
+from autograder.course.reading import load_course
 from autograder.feedback.pages import feedback_path
 from autograder.gradebook import texts
 from autograder.gradebook.decisions import locked, read_decisions

@@ -12,8 +12,9 @@ import torch
 
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
@@ -84,7 +85,7 @@ def one_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> It
     hidden = root / "tests" / "assignments" / NAME / "test_hidden.py"
     longer = hidden.read_text("utf-8").replace("for _ in range(3)", "for _ in range(9)")
     hidden.write_text(longer.replace("random.randint(1, 9)", "random.randint(5, 9)"), "utf-8")
-    grader = Grader(load_course(Path(root)), sandbox, 1)
+    grader = open_grader(load_course(Path(root)), sandbox, 1)
     yield grader
     grader.close()
 
@@ -135,7 +136,7 @@ def test_what_a_check_tells_in_words_stands_for_the_answers(tmp_path, sandbox):
     fair = 'checks.equal(student.add(a, b), reference.add(a, b), f"add({a}, {b})")'
     told = 'checks.between(student.add(a, b), a + b, a + b + 5, telling="The sum is too small.")'
     hidden.write_text(hidden.read_text("utf-8").replace(fair, told), "utf-8")
-    grader = Grader(load_course(Path(root)), sandbox, 1)
+    grader = open_grader(load_course(Path(root)), sandbox, 1)
     text = SOLUTION.replace("a + b", "a + b - 30 * (b > 99)")
     grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
     grader.close()

@@ -166,7 +166,7 @@ def test_the_report_separates_what_is_wrong_from_what_to_do(machine, monkeypatch
 
 
 def course_with(tmp_path: Path, preload: str):
-    from autograder.course.config import load_course
+    from autograder.course.reading import load_course
     from tests.autograder.tiny_course import write_tiny_course
 
     course = load_course(write_tiny_course(tmp_path))

@@ -16,9 +16,11 @@ from torch.overrides import _get_current_function_mode
 
 from autograder.bridge.inside.entries import Entries
 from autograder.bridge.inside.worker import Worker
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_student
 from tests.autograder.sampling import sampled
@@ -262,7 +264,7 @@ def graders(course: Course, sandbox) -> Iterator[Callable[[str], Grader]]:
 
     def grader(name: str) -> Grader:
         if name not in made:
-            made[name] = Grader(course, sandbox, 7, [name])
+            made[name] = open_grader(course, sandbox, 7, [name])
         return made[name]
 
     yield grader

@@ -18,7 +18,7 @@ from autograder.bridge.shared.errors import (
     student_raised,
 )
 from autograder.checks import CheckFailed
-from autograder.checks.explain import clean, explain, names_in_cells_without_code
+from autograder.failures.explain import clean, explain, names_in_cells_without_code
 from autograder.records import SourceFile
 from autograder.walls.outside.alarm import TestAlarm
 

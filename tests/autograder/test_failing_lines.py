@@ -14,10 +14,11 @@ import pytest
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import READ_ON
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.feedback.html import as_html
 from autograder.feedback.markdown import as_markdown
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.pages import page_of
@@ -88,7 +89,7 @@ def grade(sandbox: Sandbox) -> Iterator[Callable[[str, str, str], Grade]]:
 
     def graded(name: str, text: str, form: str) -> Grade:
         if name not in graders:
-            graders[name] = Grader(COURSE, sandbox, 5, [name])
+            graders[name] = open_grader(COURSE, sandbox, 5, [name])
         file = SourceFile(f"{ASSIGNMENTS[name].stem}.{form}", in_form(text, form))
         return graders[name].grade(Submission("ada", name, (file,)))
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from autograder.course.config import Course, load_course
-from autograder.grading.grader import TRIED, Grader
+from autograder.course.config import Course
+from autograder.course.reading import load_course
+from autograder.grading.grader import Grader
+from autograder.grading.notes import TRIED
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.inside.jail import SAFE_TIERS
 from autograder.walls.outside.doctor import TierReport
@@ -157,7 +160,7 @@ def grade(course: Course, tiers) -> Iterator[Callable[[str, str], Grade]]:
 
     def graded(text: str, tier: str) -> Grade:
         if tier not in started:
-            started[tier] = Grader(course, Sandbox(tier), 1)
+            started[tier] = open_grader(course, Sandbox(tier), 1)
         return started[tier].grade(Submission("ada", NAME, (SourceFile("files.py", text),)))
 
     yield graded

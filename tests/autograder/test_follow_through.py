@@ -17,11 +17,13 @@ from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.worker_connection import WorkerConnection
-from autograder.course.config import Course, load_course
-from autograder.course.mistakes import load_mistakes
-from autograder.grading import prepared
+from autograder.course.config import Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
+from autograder.grading import preparation
 from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.grading.workers import LOADING_FACTOR
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.walls.outside.launcher import Sandbox
@@ -184,8 +186,8 @@ def course() -> Course:
 @pytest.fixture(scope="module")
 def grader(course: Course, sandbox: Sandbox) -> Iterator[Grader]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepared, "load_mistakes", lambda *which: ())
-        grader = Grader(course, sandbox, 7, [HEADS, BLOCKS, COUNTS])
+        patch.setattr(preparation, "load_mistakes", lambda *which: ())
+        grader = open_grader(course, sandbox, 7, [HEADS, BLOCKS, COUNTS])
         yield grader
         grader.close()
 
@@ -247,8 +249,8 @@ def test_the_mistake_of_a_later_part_is_named_beside_that_of_an_earlier_one(
         for mistake in load_mistakes(course, course.assignment(HEADS))
         if mistake.id in edits
     ]
-    monkeypatch.setattr(prepared, "load_mistakes", lambda *which: tuple(known))
-    grader = Grader(course, sandbox, 7, [HEADS])
+    monkeypatch.setattr(preparation, "load_mistakes", lambda *which: tuple(known))
+    grader = open_grader(course, sandbox, 7, [HEADS])
     try:
         grade = graded(grader, HEADS, solution_of(course, HEADS, *edits.values()))
     finally:
@@ -272,7 +274,7 @@ def test_a_share_of_zero_turns_it_off_and_others_count_as_much_as_they_say(cours
     scores = {}
     for share in (0.0, 0.5, 1.0):
         other = course.model_copy(update={"follow_through": share})
-        grader = Grader(other, sandbox, 7, [HEADS])
+        grader = open_grader(other, sandbox, 7, [HEADS])
         try:
             grade = graded(grader, HEADS, text)
         finally:

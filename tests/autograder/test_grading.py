@@ -25,14 +25,17 @@ from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared import wire
 from autograder.cli import app
 from autograder.cli.instructors import AS_ROOT
-from autograder.course.config import Course, load_course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.config import Course
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
-from autograder.grading import prepared, suite_run
+from autograder.grading import preparation, suite_run
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs.pool import Plan
 from autograder.runs.private_folder import PREFIX
@@ -76,8 +79,8 @@ def grader(course: Course) -> Iterator[Grader]:
         ]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prepared, "load_mistakes", two_mistakes)
-        grader = Grader(course, Sandbox(hidden=course.hidden_folders), 2026, [NAME])
+        patch.setattr(preparation, "load_mistakes", two_mistakes)
+        grader = open_grader(course, Sandbox(hidden=course.hidden_folders), 2026, [NAME])
         yield grader
         grader.close()
 
@@ -365,7 +368,7 @@ def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch)
 def test_a_grader_computes_in_one_thread(tiny, sandbox):
     """Whatever the environment asks for: graders run side by side."""
     torch.set_num_threads(2)
-    Grader(tiny, sandbox, 1).close()
+    open_grader(tiny, sandbox, 1).close()
     assert torch.get_num_threads() == 1
 
 
@@ -378,7 +381,7 @@ def test_where_the_solution_fails_the_same_test_nothing_is_scored(tiny, sandbox)
     assert before in text
     broken = "    TAKEN.append(1)\n    if len(TAKEN) > 1:\n        b = None\n"
     hidden.write_text(text.replace(before, before + broken), "utf-8")
-    grader = Grader(tiny, sandbox, 1)
+    grader = open_grader(tiny, sandbox, 1)
     try:
         with pytest.raises(
             suite_run.SolutionFailsError, match="does not pass test_any_two_numbers here"
@@ -514,7 +517,7 @@ def test_a_run_that_can_grade_nothing_says_so_once_and_writes_no_report(
 CLASS = """
 import sys
 from pathlib import Path
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.gradebook import texts
 from autograder.runs.run import grade_class, ungraded

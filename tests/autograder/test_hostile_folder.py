@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.records import RefusedError
 from autograder.source import gate
 from autograder.submissions.find import find_submissions
@@ -122,7 +122,7 @@ OTHERS_FILES = {
     "runs/replies.py record": "the name of a parameter that makes a record",
     "source/text.py frame_texts": "reads from a cache that the worker filled",
     "extras/cluster/bundle.py": "the course's own files, packed for a cluster",
-    "grading/prepared.py": "the course's stub",
+    "grading/preparation.py": "the course's stub",
     "source/text.py line_of": "reads from a cache that the worker filled",
     "source/text.py qualified_name": "reads from a cache that the worker filled",
     "feedback": "our templates and pictures",

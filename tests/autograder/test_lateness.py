@@ -19,8 +19,9 @@ from typer.testing import CliRunner
 from autograder.api import Run
 from autograder.cli import app
 from autograder.cli.tables import show_class
-from autograder.course.config import Course, CourseError, Extension, LatePolicy, load_course
+from autograder.course.config import Course, CourseError, Extension, LatePolicy
 from autograder.course.digests import submission_digest, suite_digest
+from autograder.course.reading import load_course
 from autograder.feedback.html import write_what_counts
 from autograder.gradebook import texts
 from autograder.gradebook.final_scores import ClassList, Effective, what_counts

@@ -23,10 +23,11 @@ from autograder.bridge.shared.errors import (
     student_raised,
     told_exception,
 )
-from autograder.checks.explain import explain
-from autograder.checks.needs import unmet_need
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
+from autograder.failures.explain import explain
+from autograder.failures.needs import unmet_need
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.selfcheck.check import check_target
 from autograder.source.python_versions import newer_syntax, newer_than_oldest
@@ -53,7 +54,7 @@ def grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterat
     folder = write_tiny_course(tmp_path_factory.mktemp("loading") / "course")
     (folder / "course.yml").write_text(COURSE.replace("load_seconds: 5", "load_seconds: 1"))
     course = load_course(folder)
-    grader = Grader(course, sandbox, 7)
+    grader = open_grader(course, sandbox, 7)
     yield grader
     grader.close()
 

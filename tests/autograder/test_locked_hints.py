@@ -21,12 +21,13 @@ from autograder.authoring import build as building
 from autograder.authoring.hints_file import is_current, survey
 from autograder.bridge.outside.transcript import Answer, Transcript
 from autograder.bridge.shared.calls import Call
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.selfcheck import locked_hints
 from autograder.selfcheck.check import CheckReport, check_target
+from autograder.selfcheck.handed_out import FILE_NAME
 from autograder.selfcheck.locked_hints import (
-    FILE_NAME,
     MistakeHint,
     Reading,
     SteadyServer,

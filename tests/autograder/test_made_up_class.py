@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from made_up_class import ANSWER_KINDS, MadeUpStudent, SampleAnswer, main, write_class
 
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import Course, CourseError
+from autograder.course.reading import load_course
 
 TINY = "01_adding"
 

@@ -12,8 +12,9 @@ import pytest
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.shared.errors import LOADING_STOPPED
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target
 from autograder.source import text as source
@@ -161,7 +162,7 @@ def test_definitions_beside_a_training_in_one_line_are_kept() -> None:
 @pytest.fixture(scope="module")
 def grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
     course = load_course(write_tiny_course(tmp_path_factory.mktemp("magics") / "course"))
-    grader = Grader(course, sandbox, 7)
+    grader = open_grader(course, sandbox, 7)
     yield grader
     grader.close()
 

@@ -9,8 +9,9 @@ from types import ModuleType
 import pytest
 import yaml
 
-from autograder.course.config import Assignment, Course, load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.config import Assignment, Course
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.records import CourseError
 from tests.autograder.tiny_course import write_tiny_course
 

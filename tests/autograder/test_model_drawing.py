@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from autograder.bridge.outside.local import load
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.notebook import draw_model
 from autograder.selfcheck.model_drawing import ModelDrawing
 

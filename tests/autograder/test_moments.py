@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import CourseError, load_course
+from autograder.course.config import CourseError
+from autograder.course.reading import load_course
 from autograder.text import moments
 from autograder.text.moments import instant, read_date_or_time, read_named_time
 from autograder.text.numbers import read_number, read_whole

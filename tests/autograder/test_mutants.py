@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from autograder.authoring.mutants import load_equivalent_mutants, mutants
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.records import CourseError
 
 COURSE = """\

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.names_at_home import NamesAtHome, name_at_home
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.test_audit import audit
 

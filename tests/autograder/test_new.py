@@ -19,7 +19,8 @@ from autograder.authoring.kit import kit
 from autograder.authoring.new import new, with_entry
 from autograder.authoring.template import filled
 from autograder.cli import app
-from autograder.course.config import CourseError, course_schema, load_course
+from autograder.course.config import CourseError
+from autograder.course.reading import course_schema, load_course
 from tests.autograder.tiny_course import write_tiny_course
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from autograder import notebook
 from autograder.bridge.inside.shell import Shell
 from autograder.cli import app
 from autograder.cli.console import console
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
 from autograder.selfcheck.kernel import this_kernel
 from autograder.selfcheck.watch import Watch
@@ -206,26 +206,27 @@ class OneGrader:
 
 def grade_on_gradescope(name: str, place: Path) -> dict[str, Seen]:
     """Run the script of Gradescope's archive for each state, with one grader for all."""
-    from autograder.grading import grader as grading
+    from autograder.grading import preparation
+    from autograder.grading.grader import Grader
 
     material = material_of(name)
     export("gradescope", ExportRequest(COURSE, assignment=name, output=place / "autograder.zip"))
     root = place / "autograder"
     with zipfile.ZipFile(place / "autograder.zip") as archive:
         archive.extractall(root / "source")
-    made: list[grading.Grader] = []
-    real = grading.Grader
+    made: list[Grader] = []
+    real = preparation.open_grader
 
     def once(*arguments: object) -> OneGrader:
         if not made:
             made.append(real(*arguments))
         return OneGrader(made[0])
 
-    grading.Grader = once
+    preparation.open_grader = once
     try:
         return {state: _uploaded(root, material, state) for state in (*STATES, FULL)}
     finally:
-        grading.Grader = real
+        preparation.open_grader = real
         for grader in made:
             grader.close()
 

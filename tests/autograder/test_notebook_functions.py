@@ -15,8 +15,9 @@ import pytest
 
 from autograder import notebook
 from autograder.bridge.outside.local import LocalStudent, load
-from autograder.course.config import Assignment, load_course
+from autograder.course.config import Assignment
 from autograder.course.notebook import SET_UP, with_narrow_lines
+from autograder.course.reading import load_course
 from autograder.feedback.gallery import load_gallery
 from autograder.selfcheck import live
 from autograder.selfcheck.drawing import NEUTRAL, on_any_page

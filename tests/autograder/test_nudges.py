@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Assignment, CourseError, load_course
+from autograder.course.config import Assignment, CourseError
 from autograder.course.document import Document, load_document
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.nudges import load_nudges
+from autograder.course.reading import load_course
 from autograder.selfcheck.check import check_target
 from autograder.selfcheck.hints import next_hint
 from autograder.selfcheck.locked_hints import LockedHints

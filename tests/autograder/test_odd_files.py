@@ -8,6 +8,7 @@ import json
 import os
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,43 @@ def test_a_notebook_that_is_large_by_its_outputs_is_read(
     (own / "adding.py").unlink()
     (own / "adding.ipynb").write_bytes(large)
     assert check_target(own).all_passed
+
+
+def replaced_by_a_link(file: Path) -> None:
+    file.symlink_to(file.rename(file.with_suffix(".txt")))
+
+
+def linked_to(file: Path) -> None:
+    os.link(file, file.with_suffix(".txt"))
+
+
+def too_long(file: Path) -> None:
+    file.write_text(f"{RIGHT}\n# {'x' * FILE_BYTES}\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (replaced_by_a_link, "adding.py cannot be opened: it is a link."),
+        (linked_to, "adding.py is linked to from elsewhere"),
+        (too_long, "adding.py is larger than 4 MB."),
+    ],
+)
+def test_a_file_named_at_home_is_read_as_the_grader_reads_it(
+    change: Callable[[Path], None], sentence: str, tmp_path: Path, released: Path
+) -> None:
+    own = copy_of(released, tmp_path) / "adding.py"
+    own.write_text(RIGHT)
+    change(own)
+    with pytest.raises(RefusedError, match=sentence):
+        check_target(own)
+
+
+def test_a_sentence_about_a_long_name_keeps_its_ending(tmp_path: Path) -> None:
+    file = tmp_path / f"{'a' * 80}.ipynb"
+    file.write_text(RIGHT)
+    with pytest.raises(RefusedError, match=r"a…\.ipynb is Python text, .* rename it to a+…\.py\."):
+        files.read_source(files.disk_file(file))
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.course.config import Assignment, load_course
+from autograder.course.config import Assignment
 from autograder.course.document import load_document
 from autograder.course.markers import BEGIN, END
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from tests.autograder.sampling import thinned
 
 ROOT = Path(__file__).parents[2]

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.checks import pictured
-from autograder.course.config import Assignment, load_course
+from autograder.course.config import Assignment
 from autograder.course.document import load_document
-from autograder.course.mistakes import mistakes_by_id
+from autograder.course.mistakes_file import mistakes_by_id
+from autograder.course.reading import load_course
 from autograder.feedback.gallery import LONGEST, PictureFunction, load_gallery
 from tests.autograder.sampling import sampled
 

@@ -20,13 +20,15 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.feedback import painter
 from autograder.feedback.painter import draw_pictures
 from autograder.feedback.pictures import Picture, picture_file, pictures_of
 from autograder.feedback.titles import titles_of
 from autograder.gradebook import texts as keeping
 from autograder.gradebook.journal import Reading
+from autograder.grading.reference import load_reference
 from autograder.grading.time_limits import Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
@@ -233,7 +235,8 @@ def test_drawing_process_that_is_ended_from_outside_is_reported(
 @pytest.fixture(scope="module")
 def workers() -> Iterator[WorkerFactory]:
     """Sandboxed workers of the course's own assignments, with time limits for a busy machine."""
-    workers = WorkerFactory(COURSE, Sandbox(hidden=COURSE.hidden_folders), COURSE.assignments)
+    references = {each.name: load_reference(COURSE, each) for each in COURSE.assignments}
+    workers = WorkerFactory(Sandbox(hidden=COURSE.hidden_folders), references, {})
     yield workers
     workers.close()
 

@@ -12,8 +12,10 @@ import pytest
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared import wire
-from autograder.course.config import Course, Limits, load_course
+from autograder.course.config import Course, Limits
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import SourceFile, Submission
 from autograder.selfcheck.check import check_target
 from tests.autograder.at_hand import build_at_hand
@@ -176,7 +178,7 @@ def solution(course: Course) -> str:
 
 @pytest.fixture(scope="module")
 def grader(course: Course, sandbox):
-    grader = Grader(course, sandbox, 7)
+    grader = open_grader(course, sandbox, 7)
     yield grader
     grader.close()
 
@@ -241,7 +243,7 @@ def test_capfd_is_refused_with_a_sentence(tmp_path):
     for name in ("test_visible.py", "test_hidden.py"):
         file = root / "tests" / "assignments" / NAME / name
         file.write_text(file.read_text("utf-8").replace("capsys", "capfd"), "utf-8")
-    from autograder.grading.prepared import collect_suites
+    from autograder.grading.preparation import collect_suites
     from autograder.records import CourseError
 
     course = load_course(root)

@@ -7,7 +7,7 @@ import pytest
 from autograder.authoring.given_functions import called_by_accident
 from autograder.authoring.proportion import Cost, out_of_proportion
 from autograder.checks.sentences import is_about_form
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.autograder.golden_sentences import GOLDEN
 from tests.autograder.tiny_course import write_tiny_course
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import autograder
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.extras.sheets.own_code import CodeLine, OwnCode, short_line
 from autograder.extras.sheets.questions import Edit, load_question_file
 from autograder.source.python_versions import newer_syntax

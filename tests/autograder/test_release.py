@@ -17,9 +17,10 @@ from autograder.authoring.leaks import gives_away
 from autograder.authoring.release import PAGES, leaks, release_files
 from autograder.authoring.template import FOLDER
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.document import load_document
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from autograder.source.python_versions import for_students
 from tests.autograder.at_hand import build_at_hand
 from tests.autograder.sampling import thinned

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from autograder.bridge.outside.replay import ReplayCache
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.grading.suite_run import SubmissionExaminee
 from autograder.grading.time_limits import Watch
 from autograder.records import SourceFile
@@ -122,7 +123,7 @@ def grader(tmp_path_factory, sandbox):
     suite = folder / "tests/assignments/01_adding"
     (suite / "test_visible.py").write_text(text, "utf-8")
     (suite / "test_hidden.py").unlink()
-    made = Grader(load_course(folder), sandbox, SEED)
+    made = open_grader(load_course(folder), sandbox, SEED)
     yield made
     made.close()
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from autograder.bridge.outside.replay import Node, ReplayCache, Request
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.suite import session
 from autograder.walls.outside.launcher import Sandbox
@@ -106,7 +107,7 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one_grader(course_folder: Path, sandbox: Sandbox) -> Iterator[Grader]:
-    grader = Grader(load_course(course_folder), sandbox, 0)
+    grader = open_grader(load_course(course_folder), sandbox, 0)
     yield grader
     grader.close()
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.course.config import Assignment, load_course
+from autograder.course.config import Assignment
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
-from autograder.grading.prepared import collect_suites
+from autograder.grading.preparation import collect_suites, open_grader
 from autograder.records import Grade, SourceFile, Submission
 from tests.autograder.sampling import sampled
 
@@ -143,7 +144,7 @@ def grade(sandbox) -> Iterator[Callable[[Assignment, str], Grade]]:
 
     def graded(assignment: Assignment, way: str) -> Grade:
         if assignment.name not in graders:
-            graders[assignment.name] = Grader(COURSE, sandbox, 5, [assignment.name])
+            graders[assignment.name] = open_grader(COURSE, sandbox, 5, [assignment.name])
         suffix, text = WAYS[way](assignment, COURSE.read_solution(assignment))
         file = SourceFile(f"{assignment.stem}.{suffix}", text)
         return graders[assignment.name].grade(Submission("ada", assignment.name, (file,)))

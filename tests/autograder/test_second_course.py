@@ -18,9 +18,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import load_course
 from autograder.course.document import load_document
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from tests.autograder.at_hand import build_at_hand
 from tests.second_course import FOLDER, OF_TRANSFORMERS
 

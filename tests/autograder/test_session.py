@@ -9,8 +9,9 @@ import pytest
 
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.subject import Subject
-from autograder.checks.explain import Failure
-from autograder.course.config import CourseError, load_course
+from autograder.course.config import CourseError
+from autograder.course.reading import load_course
+from autograder.failures.explain import Failure
 from autograder.suite.session import Ending, Examinee, SuiteSession, check_suite
 from tests.autograder.sampling import thinned
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import pytest
 
 from autograder.course.config import Course
-from autograder.grading.grader import TRIED
+from autograder.grading.notes import TRIED
 from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies

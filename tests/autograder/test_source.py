@@ -11,7 +11,8 @@ import pytest
 from autograder.bridge.inside.server import Server
 from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import StudentError
-from autograder.course.config import Limits, load_course
+from autograder.course.config import Limits
+from autograder.course.reading import load_course
 from autograder.source import text as source
 from autograder.source.names_used import names_used
 from tests.autograder.sampling import sampled

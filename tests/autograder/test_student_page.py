@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import autograder
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.feedback.student_page import student_path
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal

@@ -10,7 +10,7 @@ from importlib import metadata
 import pytest
 
 from autograder.authoring.build import build
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.installation.distribution import NAME
 from tests.autograder.tiny_course import ALTERNATIVE, write_tiny_course
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.promises import promises
-from autograder.course.config import CourseError, load_course
+from autograder.course.config import CourseError
+from autograder.course.reading import load_course
 from autograder.suite.markers import arguments_of
 from autograder.suite.session import SuiteSession
 from tests.autograder.sampling import thinned

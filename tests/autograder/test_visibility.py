@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 import pytest
 
 import autograder
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import Course, CourseError
 from autograder.course.digests import suite_digest
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.visibility import as_shown, visibility
-from autograder.grading.grader import Grader
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from tests.autograder.tiny_course import COURSE, SOLUTION, write_tiny_course
 
@@ -150,7 +151,7 @@ def test_the_setting_changes_the_suite_only_where_it_changes_the_messages(
 def wrong(tmp_path_factory, sandbox) -> Grade:
     """The grade of an answer that subtracts, by the engine."""
     found = course(tmp_path_factory.mktemp("course"), "{before_due: hints, after_due: full}")
-    grader = Grader(found, sandbox, 7, [NAME])
+    grader = open_grader(found, sandbox, 7, [NAME])
     try:
         text = SOLUTION.replace("a + b", "a + b + 1 if a > 9 or a < 2 else a + b")
         return grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))

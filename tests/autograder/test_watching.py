@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.digests import submission_digest
+from autograder.course.reading import load_course
 from autograder.feedback.live_pages import LivePages
 from autograder.gradebook import journal
 from autograder.gradebook.final_scores import ClassList

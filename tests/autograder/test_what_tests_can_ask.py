@@ -20,7 +20,7 @@ import torch
 from autograder import checks
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.shared.errors import StudentError
-from autograder.checks.explain import explain
+from autograder.failures.explain import explain
 from autograder.records import SourceFile
 from tests.autograder.both_sides import SIDES, connected
 

@@ -20,7 +20,8 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder import cli
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.git.collecting import collect_from_git
 from autograder.extras.git.repositories import Repository
 from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect

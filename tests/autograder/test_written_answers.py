@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 from autograder import api
 from autograder.authoring.released import released
 from autograder.cli import app
-from autograder.course.config import Course, CourseError, load_course
+from autograder.course.config import Course, CourseError
 from autograder.course.document import load_document
 from autograder.course.markers import PLACEHOLDER
 from autograder.course.notebook import to_notebook
 from autograder.course.questions import load_questions
+from autograder.course.reading import load_course
 from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.records import Grade, SourceFile, Submission, TestResult

@@ -10,8 +10,9 @@ from importlib import metadata
 from pathlib import Path
 
 import autograder
-from autograder.course.config import FILE_NAME, Course, load_course
+from autograder.course.config import Course
 from autograder.course.digests import suite_digests
+from autograder.course.reading import FILE_NAME, load_course
 from autograder.records import InfrastructureError
 from autograder.runs.pool import Plan
 from autograder.text.files import add_files, zipped

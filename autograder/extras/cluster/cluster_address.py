@@ -14,10 +14,11 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from pydantic import Field
 
-from autograder.course.yaml_file import MarkedYaml, YamlRecord
+from autograder.course.yaml_file import MarkedYaml
+from autograder.course.yaml_record import YamlRecord
 from autograder.records import InfrastructureError, RefusedError
-from autograder.text.files import read_utf8
 from autograder.text.numbers import read_whole
+from autograder.text.utf8 import read_utf8
 from autograder.walls.outside.trusted_process import spawning
 
 RUNNING = ("tls://", "tcp://")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.course.config import Assignment, Course
-from autograder.course.mistakes import Mistake, mistakes_by_id
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import mistakes_by_id
 from autograder.extras.sheets.own_code import function_of
 from autograder.extras.sheets.questions import QuestionFile, load_question_file, notes_of
 from autograder.feedback.pictures import Picture, pictures_of

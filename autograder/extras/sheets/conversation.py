@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograder.course.mistakes import Mistake, mistakes_by_id
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import mistakes_by_id
 from autograder.extras.sheets.own_code import MANY_LINES, CodeLine, OwnCode, function_of, short_line
 from autograder.extras.sheets.questions import (
     Question,

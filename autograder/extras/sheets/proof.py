@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autograder.course.mistakes import load_alternatives, mistakes_by_id
+from autograder.course.mistakes_file import load_alternatives, mistakes_by_id
 from autograder.extras.sheets.own_code import OwnCode
 from autograder.extras.sheets.questions import Topic, load_question_file
 from autograder.extras.sheets.what_if import OPTIONS, AskedWhatIf, Trials, first_that_fits

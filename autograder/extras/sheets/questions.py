@@ -13,8 +13,9 @@ from pydantic import Field
 
 from autograder.course.config import Assignment, Course, CourseError, Text
 from autograder.course.definitions import definitions
-from autograder.course.mistakes import load_mistakes
-from autograder.course.yaml_file import MarkedYaml, YamlPath, YamlRecord
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.yaml_file import MarkedYaml, YamlPath
+from autograder.course.yaml_record import YamlRecord
 from autograder.text.spelling import did_you_mean
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -13,7 +13,7 @@ import nbformat
 
 from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
-from autograder.course.mistakes import load_alternatives
+from autograder.course.mistakes_file import load_alternatives
 from autograder.course.notebook import to_notebook
 from autograder.extras.similar.similarity import GRAM, Pair, alike, contained
 from autograder.extras.similar.tokens import Code, Stub, own_code

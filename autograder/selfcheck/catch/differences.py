@@ -20,9 +20,9 @@ from torch.utils._pytree import tree_leaves
 from autograder.bridge.outside.connection import Connection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.shared.errors import StudentRaisedError
-from autograder.checks.explain import clean
 from autograder.checks.sentences import kind, show, verb
 from autograder.checks.values import first_difference
+from autograder.failures.explain import clean
 
 SEED = 0
 ATOL = 1e-5  # two right answers may add in another order

@@ -45,6 +45,7 @@ from typing import Any, NoReturn
 from autograder.walls.inside import jail, seccomp
 from autograder.walls.inside.imports import ImportFailedError, import_all
 from autograder.walls.inside.libc import libc
+from autograder.walls.inside.statistics import send_statistics
 
 OPEN_FILES = 4096
 DATA = 3
@@ -53,8 +54,6 @@ FAILED = 70
 LARGE_PAGE = 2 << 20
 COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 DESCRIPTORS = 3
-STATISTICS = b" "  # comes with descriptors of these files; JSON may begin with it
-STATISTICS_FILES = ("/proc/self/stat", "/proc/self/schedstat")
 SECONDS_BETWEEN_LOOKS = 0.1  # at the files of workers without a disk of their own
 NO_LISTENER = -1
 MOST_REPORTS = 100  # of one worker; then the kernel refuses alone
@@ -344,20 +343,6 @@ def receive(control: socket.socket) -> tuple[dict[str, float], list[int]] | None
         text += chunk
         descriptors += more
     return json.loads(text)["limits"], descriptors
-
-
-def send_statistics(status: socket.socket) -> None:
-    """Send the grader descriptors of this process's statistics in the kernel: its state, its
-    processor time, and how long it waited for a processor.
-    """
-    descriptors = []
-    with suppress(OSError):  # another system, or a kernel without the second one
-        for path in STATISTICS_FILES:
-            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-    if descriptors:
-        socket.send_fds(status, [STATISTICS], descriptors)
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 def send_listener(listener: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from autograder.records import InfrastructureError
-from autograder.walls.inside.zygote import STATISTICS, STATISTICS_FILES
+from autograder.walls.inside.statistics import STATISTICS, STATISTICS_FILES
 from autograder.walls.outside.deadline import seconds_waited
 
 END_SECONDS = 10

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from autograder.bridge.outside.local import load
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 
 HERE = Path(__file__).resolve().parent
 COURSE = load_course(HERE)

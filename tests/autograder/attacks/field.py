@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import Course, load_course
-from autograder.grading.grader import Grader
+from autograder.course.config import Course
+from autograder.course.reading import load_course
+from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 from autograder.walls.outside.worker_process import WorkerProcess
@@ -120,12 +121,12 @@ class Field:
         self.sandbox = OverheardSandbox(tier, hidden=self.course.hidden_folders)
         self.wrong = {TINY: TINY_WRONG, HEADS: heads_wrong()}
         self.right = {TINY: ALTERNATIVE, HEADS: _heads_solution()}
-        self.grader = Grader(
+        self.grader = open_grader(
             load_course(self.root), self.sandbox, RUN_SEED
         )  # in no hurry, on however busy a machine
         self.honest = {name: self.grade(name, text).score for name, text in self.wrong.items()}
         self.grader.session.close()
-        self.grader = Grader(self.course, self.sandbox, RUN_SEED)
+        self.grader = open_grader(self.course, self.sandbox, RUN_SEED)
 
     def grade(self, name: str, text: str, student: str = "mallory") -> Grade:
         file = f"{name.partition('_')[2]}.py"

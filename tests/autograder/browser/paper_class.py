@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from autograder.course.config import Assignment, Course
-from autograder.grading.prepared import collect_suites
+from autograder.grading.preparation import collect_suites
 from autograder.records import Grade, Outcome
 from autograder.records import TestResult as Result
 

@@ -29,7 +29,8 @@ from axe_playwright_python.sync_playwright import Axe
 from matplotlib.figure import Figure
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.similar.similar import CourseAnswer, Similar
 from autograder.extras.similar.similarity import Pair, Passage
 from autograder.extras.similar.similarity_page import write_alike

@@ -17,9 +17,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.build import build
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import FILE_NAME, Reading
 from autograder.nbgrader.decided_points import part_score
 from tests.autograder.tiny_course import write_tiny_course

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.bridge.shared.errors import BELOW_MAIN, TAKES_TOO_LONG
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
 from autograder.course.document import load_document
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.feedback.render import Message
 from autograder.nbgrader.decided_points import part_score
 from autograder.nbgrader.graded_notebook import MOST_CELLS, show_grade, submitted_notebook

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.autograder.nbgrader.classroom import ROOT, real_classroom
 from tests.autograder.unfinished_states import (
     STATES,

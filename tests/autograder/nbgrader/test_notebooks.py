@@ -15,9 +15,10 @@ import nbformat.corpus.words
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import Mistake, load_mistakes
+from autograder.course.mistakes import Mistake
+from autograder.course.mistakes_file import load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from tests.autograder.nbgrader.classroom import (
     ROOT,
     Classroom,

@@ -19,9 +19,9 @@ pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '
 
 from made_up_class import write_class
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import FILE_NAME, Reading
 from tests.autograder.nbgrader.classroom import ROOT, Classroom, real_classroom
 from tests.autograder.sampling import UNSTEADY

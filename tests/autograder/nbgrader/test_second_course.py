@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("nbgrader", reason="nbgrader is not installed: pip install '.[nbgrader]'")
 
-from autograder.course.config import load_course
-from autograder.course.mistakes import load_mistakes
+from autograder.course.mistakes_file import load_mistakes
+from autograder.course.reading import load_course
 from tests.autograder.nbgrader.classroom import with_settings
 from tests.second_course import FOLDER, OF_TRANSFORMERS
 

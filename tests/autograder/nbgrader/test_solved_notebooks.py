@@ -19,7 +19,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from tests.autograder.nbgrader.classroom import ROOT, Classroom, train_briefly
 
 COURSE = load_course(ROOT)

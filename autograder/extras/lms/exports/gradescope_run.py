@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograder.course.config import Assignment, Course, CourseError, load_course
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports.container_memory import ContainerMemory
 from autograder.extras.lms.exports.gradescope import SETTINGS
 from autograder.gradebook.run_state import fresh_seed
@@ -29,7 +30,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
 
     Raises InfrastructureError or CourseError.
     """
-    from autograder.grading.grader import Grader
+    from autograder.grading.preparation import open_grader
     from autograder.walls.outside.launcher import Sandbox, require_tier
 
     memory.require()
@@ -40,7 +41,7 @@ def run(root: Path, memory: ContainerMemory) -> Grade:
     require_tier("best", course.min_tier)
     hidden_folders = [*course.hidden_folders, root / SUBMITTED, root / "results"]
     sandbox = Sandbox(hidden=hidden_folders, preload=assignment.preload)
-    grader = Grader(course, sandbox, fresh_seed(), [assignment.name])
+    grader = open_grader(course, sandbox, fresh_seed(), [assignment.name])
     try:
         submission = submission_in(root / SUBMITTED, course, assignment)
         grade = grader.grade(submission)

@@ -30,7 +30,8 @@ pytest.importorskip(
 import dask
 from distributed.diskutils import WorkSpace
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.cluster import cluster, cluster_worker
 from autograder.extras.cluster.bundle import Bundle
 from autograder.extras.cluster.cluster import Coordinator

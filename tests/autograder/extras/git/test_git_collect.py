@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.git.collecting import GitReport, collect_from_git
 from autograder.extras.git.command import Limits
 from autograder.extras.git.repositories import Repository, read_repositories

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 import autograder
 from autograder.cli import app
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.git.returning import Returned
 from autograder.feedback.markdown import as_markdown, escaped
 from autograder.feedback.pages import feedback_path

@@ -15,9 +15,10 @@ import pytest
 import autograder
 from autograder.authoring.leaks import gives_away
 from autograder.authoring.released import released
-from autograder.course.config import Assignment, Course, CourseError, load_course
-from autograder.course.mistakes import load_alternatives, load_mistakes
+from autograder.course.config import Assignment, Course, CourseError
+from autograder.course.mistakes_file import load_alternatives, load_mistakes
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.extras.sheets import conversation, sheets
 from autograder.extras.sheets.conversation import Sheet, SheetJob
 from autograder.extras.sheets.own_code import OwnCode, function_of, hunks_of

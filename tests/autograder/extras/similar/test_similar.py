@@ -15,10 +15,11 @@ pytest.importorskip("rapidfuzz", reason="rapidfuzz is not installed: pip install
 from made_up_class import write_class
 
 from autograder.cli import app
-from autograder.course.config import Assignment, Course, load_course
+from autograder.course.config import Assignment, Course
 from autograder.course.document import load_document
-from autograder.course.mistakes import load_alternatives
+from autograder.course.mistakes_file import load_alternatives
 from autograder.course.notebook import to_notebook
+from autograder.course.reading import load_course
 from autograder.extras.similar import similar as finding
 from autograder.extras.similar.similar import MOST_LETTERS, similar
 from autograder.extras.similar.tokens import Stub, own_code

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.lms.collecting import CollectOptions, CollectReport, collect
 from autograder.extras.lms.roster import Roster, read_roster
 from tests.autograder.tiny_course import FILES, write_tiny_course

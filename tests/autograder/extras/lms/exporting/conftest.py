@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import Course, load_course
+from autograder.course.config import Course
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports import Exported, ExportRequest, export
 from autograder.records import Grade
 from autograder.submissions.collected import Collected, write_collected

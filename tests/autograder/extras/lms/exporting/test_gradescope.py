@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.extras.lms.exports import ExportRequest, export, gradescope_run
 from autograder.extras.lms.exports.container_memory import ContainerMemory
 from autograder.extras.lms.exports.gradescope import files

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.course.config import load_course
+from autograder.course.reading import load_course
 from autograder.gradebook.journal import Journal
 from autograder.records import Grade
 from autograder.records import TestResult as Result

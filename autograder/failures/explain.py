@@ -18,13 +18,12 @@ from torch import nn
 from autograder.bridge.outside.remote import RemoteObject
 from autograder.bridge.shared import errors
 from autograder.bridge.shared.errors import Frame, RemoteException, describe_error
-from autograder.checks import CheckFailed
-from autograder.checks.needs import unmet_need
-from autograder.checks.sentences import cut
+from autograder.failures.failed_check import CheckFailed
+from autograder.failures.needs import unmet_need
 from autograder.records import Outcome, SourceFile
 from autograder.source.magics import CELL_MAGICS
 from autograder.source.text import cell_source, notebook_cells, statement_below
-from autograder.text.wording import article
+from autograder.text.wording import article, cut
 from autograder.walls.outside.alarm import TestAlarm
 
 MAX_MESSAGE = 2000

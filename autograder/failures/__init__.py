@@ -1,0 +1,1 @@
+"""Why a test failed, in sentences."""
