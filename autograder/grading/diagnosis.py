@@ -126,7 +126,7 @@ class Diagnosis:
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
         loaded = load(text, filename, module)
-        connection = LoopbackConnection(Server(loaded.module), records=True)
+        connection = LoopbackConnection(Server(loaded.module, words=loaded.words), records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 

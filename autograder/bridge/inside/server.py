@@ -50,8 +50,9 @@ class Server:
         self,
         module: types.ModuleType,
         is_own: Callable[[types.FrameType], bool] = source.is_in_cells,
+        words: Collection[str] | None = None,
     ) -> None:
-        """`is_own` decides which frames of a traceback are the student's."""
+        """`is_own` decides which frames of a traceback are the student's; `words` are in its code, if that is known."""
         self.module = module
         self._is_own = is_own
         self.objects: list[Any] = []
@@ -63,7 +64,7 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
-        self.words = set[str]()  # in the module's code
+        self.words = words
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Worker(Server):
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
         answer_to_load = self.run_text(text, filename, names, limit, skipped)
-        self.entries.expect(self.words)
+        self.entries.expect(self.words or ())
         self._traces = Traces() if traced else None
         return {**answer_to_load, "left": left} if traced else answer_to_load
 

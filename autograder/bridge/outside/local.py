@@ -27,6 +27,7 @@ class Loaded:
     failures: tuple[RemoteException, ...] = ()
     absent: tuple[tuple[str, int, str], ...] = ()
     seconds: float = 0.0
+    words: frozenset[str] = frozenset()  # in its code
 
     @property
     def problem(self) -> str:
@@ -92,7 +93,8 @@ def load(text: str, filename: str, name: str = "", seconds: float | None = None)
     if any(failure.type == "KeyboardInterrupt" for failure in failures):
         raise KeyboardInterrupt
     absent = tuple((missing, line, piece) for missing, line, piece in answer["absent"])
-    return Loaded(server.module, failures, absent, time.process_time() - begun)
+    seconds_taken = time.process_time() - begun
+    return Loaded(server.module, failures, absent, seconds_taken, frozenset(server.words or ()))
 
 
 def from_file(filename: str) -> Callable[[types.FrameType], bool]:

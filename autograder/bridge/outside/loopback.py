@@ -44,6 +44,9 @@ class LoopbackConnection(Connection):
             yield
             return
         entries = Entries(names)
+        if self.server.words is not None:
+            entries.expect(self.server.words)
+        entries.begin(names)
         self.server.entries = entries
         with entries.install(self.server.module, sys.modules["__main__"]):
             yield
