@@ -23,7 +23,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -175,11 +174,14 @@ def send(
 
 def send_frame(sock: socket.socket, frame: bytes, deadline: Deadline | None = None) -> None:
     """As `send`, for a frame from `dumps`."""
+    _end_waiting_in_calls(sock, deadline)
     rest = memoryview(frame)
-    while rest:
-        _arm(sock, deadline)
-        with suppress(TimeoutError):  # the deadline decides
+    while True:
+        with suppress(BlockingIOError):
             rest = rest[sock.send(rest) :]
+        if not rest:
+            return
+        _wait(sock, select.POLLOUT, deadline)
 
 
 def receive(sock: socket.socket, deadline: Deadline | None = None, max_text: int = MAX_TEXT) -> Any:
@@ -194,42 +196,51 @@ def receive_frame(
     sock: socket.socket, deadline: Deadline | None = None
 ) -> tuple[bytearray, bytearray]:
     """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
-    header_length, data_length = LENGTHS.unpack(_exactly(sock, LENGTHS.size, deadline))
+    lengths = _exactly(sock, LENGTHS.size, deadline, is_begun=False)
+    header_length, data_length = LENGTHS.unpack(lengths)
     if header_length > MAX_HEADER or data_length > MAX_DATA:
         raise WireError("a frame is too large")
     return _exactly(sock, header_length, deadline), _exactly(sock, data_length, deadline)
 
 
-def _arm(
-    sock: socket.socket, deadline: Deadline | None, arrived: Callable[[], bool] = lambda: False
-) -> None:
+def _end_waiting_in_calls(sock: socket.socket, deadline: Deadline | None) -> None:
+    """Let calls that would wait raise BlockingIOError, if there is a deadline: most need not wait."""
+    if deadline is not None and sock.gettimeout() != 0:
+        sock.settimeout(0)
+
+
+def _wait(sock: socket.socket, event: int, deadline: Deadline | None) -> None:
+    """Wait until the socket is ready, or for a moment; raises TimeoutError after the deadline."""
+    poll = select.poll()
+    poll.register(sock, event)
+    left = math.inf
     if isinstance(deadline, float):
         left = deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        sock.settimeout(left)
     elif deadline is not None:
-        sock.settimeout(deadline.left(arrived))
+        left = deadline.left(lambda: event == select.POLLIN and bool(poll.poll(0)))
+    poll.poll(None if left == math.inf else 1000 * left)
 
 
-def _has_data(sock: socket.socket) -> bool:
-    poll = select.poll()
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def _exactly(sock: socket.socket, count: int, deadline: Deadline | None) -> bytearray:
+def _exactly(
+    sock: socket.socket, count: int, deadline: Deadline | None, is_begun: bool = True
+) -> bytearray:
+    """Receive so many bytes; the rest of a frame that `is_begun` has mostly come with its beginning."""
+    _end_waiting_in_calls(sock, deadline)
     buffer = bytearray(min(count, PIECE))
     filled = 0
     while filled < count:
         if filled == len(buffer):
             # the declared length is not trusted
             buffer += bytes(min(count - filled, filled, MOST_GROWTH))
-        _arm(sock, deadline, partial(_has_data, sock))
+        if not is_begun:
+            _wait(sock, select.POLLIN, deadline)
+        is_begun = False
         try:
             with memoryview(buffer) as view:
                 got = sock.recv_into(view[filled:])
-        except TimeoutError:  # the deadline decides
+        except BlockingIOError:
             continue
         if not got:
             raise EOFError("the other side hung up")

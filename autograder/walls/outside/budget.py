@@ -1,7 +1,10 @@
 """What one submission may cost, and what it tried in vain, over all of its tests, workers, repeats and follow-through."""
 
+import io
 import math
+import os
 import struct
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,10 +16,13 @@ from autograder.walls.outside.deadline import CLOCK_FACTOR, seconds_waited
 # the end on the clock; the processor time used; that of the test which runs; bytes; time withheld;
 # 1.0 for each kind of what it tried in vain
 STATE = struct.Struct("=ddddddd")
+FIELD = struct.Struct("=d")
+USED_AND_RUNNING = struct.Struct("=dd")
 # received from all workers; receiving, comparing and dropping them takes other processes' time
 MAX_BYTES = 256 << 20
 TRIES = (NETWORK, PROGRAM)
 FIELDS = ("until", "used", "running", "received", "withheld", *TRIES)
+PLACES = {name: number * FIELD.size for number, name in enumerate(FIELDS)}
 LEAST = 0.1  # seconds for what has begun
 
 
@@ -36,22 +42,22 @@ class Budget:
         self.seconds = seconds
         self.clock_seconds = clock_seconds
         self._memory = bytearray(STATE.size) if memory is None else memory
-        if not self._state()["until"]:
-            self._write(until=time.monotonic() + clock_seconds)
+        if not self._field("until"):
+            self._write("until", time.monotonic() + clock_seconds)
 
     @property
     def until(self) -> float:
         """The end on the clock (time.monotonic)."""
-        state = self._state()
-        return state["until"] + min(state["withheld"], (CLOCK_FACTOR - 1) * self.clock_seconds)
+        most_withheld = (CLOCK_FACTOR - 1) * self.clock_seconds
+        return self._field("until") + min(self._field("withheld"), most_withheld)
 
     @property
     def used(self) -> float:
-        return self._state()["used"]
+        return self._field("used")
 
     @property
     def received(self) -> float:
-        return self._state()["received"]
+        return self._field("received")
 
     @property
     def left(self) -> float:
@@ -70,54 +76,73 @@ class Budget:
         return self.used < self.seconds / 2 and self.received < MAX_BYTES / 2 and not self.is_spent
 
     def use(self, seconds: float) -> None:
-        self._write(used=self.used + seconds)
+        self._write("used", self.used + seconds)
 
     def withhold(self, seconds: float) -> None:
         """Count time in which a process was ready to run and had no processor."""
-        self._write(withheld=self._state()["withheld"] + seconds)
+        self._write("withheld", self._field("withheld") + seconds)
 
     def receive(self, size: int) -> None:
         """Count what a worker has sent."""
-        self._write(received=self.received + size)
+        self._write("received", self.received + size)
 
     def note(self, tried: Iterable[str]) -> None:
         """Note what a worker tried in vain."""
-        self._write(**dict.fromkeys(set(TRIES).intersection(tried), 1.0))
+        for kind in set(TRIES).intersection(tried):
+            self._write(kind, 1.0)
 
     @property
     def tried(self) -> list[str]:
         """What any of the workers tried in vain."""
-        state = self._state()
-        return [kind for kind in TRIES if state[kind]]
+        return [kind for kind in TRIES if self._field(kind)]
 
     @contextmanager
     def counted(self, at_most: float = 0.0) -> Iterator[None]:
         """Count the processor time of this process inside, or `at_most` if the process is ended at this limit."""
         used_before = time.process_time()
         waited_before = seconds_this_thread_waited()
-        self._write(running=at_most)
+        self._write("running", at_most)
         try:
             yield
         finally:
-            self._write(used=self.used + time.process_time() - used_before, running=0.0)
+            self._end_test(time.process_time() - used_before)
             self.withhold(seconds_this_thread_waited() - waited_before)
 
     def settle(self, late: bool) -> None:
         """Count the test in which a process ended: all of its time if it was too late, nothing after an accident."""
-        running = self._state()["running"]
-        self._write(used=self.used + (running if late else 0.0), running=0.0)
+        self._end_test(self._field("running") if late else 0.0)
 
-    def _state(self) -> dict[str, float]:
-        return dict(zip(FIELDS, STATE.unpack(self._memory[: STATE.size]), strict=True))
+    def _end_test(self, seconds: float) -> None:
+        """Count a test's time; in one write, as the process can be ended at any moment."""
+        USED_AND_RUNNING.pack_into(self._memory, PLACES["used"], self.used + seconds, 0.0)
 
-    def _write(self, **changed: float) -> None:
-        self._memory[: STATE.size] = STATE.pack(*{**self._state(), **changed}.values())
+    def _field(self, name: str) -> float:
+        value: float = FIELD.unpack_from(self._memory, PLACES[name])[0]
+        return value
+
+    def _write(self, name: str, value: float) -> None:
+        FIELD.pack_into(self._memory, PLACES[name], value)
+
+
+class _OpenFile(threading.local):
+    """The file of a thread in which the kernel tells how long it waited; opening it takes as long as a short test."""
+
+    process = 0
+    file: io.FileIO
+
+    def read(self) -> bytes:
+        if self.process != os.getpid():  # the first time, also in a fork
+            self.file = io.FileIO("/proc/thread-self/schedstat")
+            self.process = os.getpid()
+        return os.pread(self.file.fileno(), 100, 0)
+
+
+_own_schedule = _OpenFile()
 
 
 def seconds_this_thread_waited() -> float:
     """Return how long this thread was ready to run and had no processor; 0.0 if the system does not tell."""
     try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return seconds_waited(file.read())
+        return seconds_waited(_own_schedule.read())
     except OSError:
         return 0.0
