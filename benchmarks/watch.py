@@ -48,9 +48,13 @@ def watching(folder: Path, assignment: Assignment) -> Iterator[None]:
     try:
         assert process.stderr is not None
         started = time.monotonic()
-        said = process.stderr.readline()
-        if not said.startswith("Watching "):
-            sys.exit(said + process.stderr.read())
+        said = ""
+        for line in process.stderr:
+            said += line
+            if line.startswith("Watching "):
+                break
+        else:
+            sys.exit(said)
         print(f"ready after {time.monotonic() - started:.1f} s")
         yield
     finally:
