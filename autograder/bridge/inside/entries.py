@@ -13,7 +13,7 @@ import importlib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import lru_cache, wraps
 from types import FrameType, FunctionType, MethodDescriptorType, ModuleType
@@ -192,9 +192,8 @@ class Entries:
             for name in names if root in sys.modules else ():
                 with suppress(ImportError):  # of another version of the package
                     importlib.import_module(name.rpartition(".")[0])
-        newest = next(reversed(sys.modules))
         for root, last in self._names:
-            for name in _holders(root, len(sys.modules), newest).get(last, ()):
+            for name in _holders(root).of(last):
                 module = sys.modules.get(name)
                 thing = getattr(module, "__dict__", {}).get(last)
                 if not isinstance(module, ModuleType) or not callable(thing):
@@ -262,18 +261,35 @@ def _root(name: str) -> str:
     return name.partition(".")[0]
 
 
-@lru_cache(maxsize=8)
-def _holders(root: str, count: int, newest: str) -> dict[str, list[str]]:
-    """Return the names of a package's modules by the attributes that they have.
+class _Holders:
+    """Which modules of a package have an attribute: an index, made once for all workers of a fork server."""
 
-    Of so many modules, with this one as the newest: an index is made once for a fork server's workers.
-    """
-    holders = defaultdict[str, list[str]](list)
-    for name, module in [*sys.modules.items()]:
-        if _root(name) == root and isinstance(module, ModuleType):
-            for attribute in vars(module):
-                holders[attribute].append(name)
-    return dict(holders)
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._newest = ""
+        self._names = defaultdict[str, list[str]](list)
+
+    def of(self, attribute: str) -> Sequence[str]:
+        """Return the names of the modules; only those that were imported since are looked at."""
+        new = []
+        for name in reversed(sys.modules):
+            if name == self._newest:
+                break
+            new.append(name)
+        else:
+            self._names.clear()
+        for name in reversed(new):
+            self._newest = name
+            module = sys.modules[name]
+            if _root(name) == self._root and isinstance(module, ModuleType):
+                for known in vars(module):
+                    self._names[known].append(name)
+        return self._names.get(attribute, ())
+
+
+@lru_cache(maxsize=8)
+def _holders(root: str) -> _Holders:
+    return _Holders(root)
 
 
 def _places_of(
