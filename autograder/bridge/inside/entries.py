@@ -282,8 +282,8 @@ class _Holders:
             self._newest = name
             module = sys.modules[name]
             if _root(name) == self._root and isinstance(module, ModuleType):
-                for known in vars(module):
-                    self._names[known].append(name)
+                for its_attribute in vars(module):
+                    self._names[its_attribute].append(name)
         return self._names.get(attribute, ())
 
 
