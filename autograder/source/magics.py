@@ -24,8 +24,7 @@ CELL_MAGICS = {
 LINE_MAGICS = ("debug", "prun", "time")  # `%timeit` binds no name
 
 _SOME = re.compile(
-    r"^[ \t]*(?:(?![ \t])[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|^[^#\n]*\?[ \t]*$",
-    re.MULTILINE,
+    r"^[ \t]*(?:(?![ \t])[^#\n]*=[ \t]*)?[!%][\w!%]|get_ipython\(|^[ \t]*\?|\?[ \t]*$", re.MULTILINE
 )
 _CELL = re.compile(r"^get_ipython\(\)\.run_cell_magic(\(.*\))[ \t]*$", re.MULTILINE)
 _LINE = re.compile(
