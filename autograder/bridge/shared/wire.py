@@ -196,6 +196,7 @@ def receive_frame(
     sock: socket.socket, deadline: Deadline | None = None
 ) -> tuple[bytearray, bytearray]:
     """Receive the header and data of one frame, to be decoded by `loads`; raises as `receive`."""
+    _end_waiting_in_calls(sock, deadline)
     lengths = _exactly(sock, LENGTHS.size, deadline, is_begun=False)
     header_length, data_length = LENGTHS.unpack(lengths)
     if header_length > MAX_HEADER or data_length > MAX_DATA:
@@ -227,7 +228,6 @@ def _exactly(
     sock: socket.socket, count: int, deadline: Deadline | None, is_begun: bool = True
 ) -> bytearray:
     """Receive so many bytes; the rest of a frame that `is_begun` has mostly come with its beginning."""
-    _end_waiting_in_calls(sock, deadline)
     buffer = bytearray(min(count, PIECE))
     filled = 0
     while filled < count:
