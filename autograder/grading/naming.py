@@ -101,13 +101,14 @@ class _Naming(Generic[M]):
         """Return mistakes that explain failing tests of one part: one for all of them, or two, or several for some."""
         tests_of_part = set(failed)
 
-        def unlikeliness(mistake: M) -> tuple[int, int, int]:
+        def unlikeliness(mistake: M) -> tuple[int, int]:
             """First, failing tests of this part that the mistake is not known to fail; then, all
-            tests in which it differs from the submission; then the author's order.
+            tests in which it differs from the submission. Where both are equal, the author's order
+            stays.
             """
             fails = set(mistake.fails or ())
             unknown = len(tests_of_part - fails)
-            return unknown, len(self._missed ^ fails), self._mistakes.index(mistake)
+            return unknown, len(self._missed ^ fails)
 
         others = [mistake for mistake in self._mistakes if mistake not in named]
         mistakes = [*named, *sorted(others, key=unlikeliness)]

@@ -6,12 +6,13 @@ import traceback
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import RemoteSubject, Subject
 from autograder.bridge.outside.transcript import KeptTranscripts
-from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.outside.worker_connection import Outcome, WorkerConnection
 from autograder.bridge.shared.errors import (
     MissingNameError,
     StudentCrashedError,
@@ -66,16 +67,17 @@ class SubmissionExaminee(Examinee):
         self._renewal: Renewal = "none"
         self._settled: dict[str, Ending] = {}  # by the test's name
         self._in_doubt: list[Ending] = []
+        self._failures: dict[str, tuple[Outcome, Ending]] = {}  # that only the replies decided
         self._ended_graders: set[str] = set()
 
     def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
         """Return the ending of each test that counts.
 
         Tests that failed are repeated together in one new worker, in reverse order, which reads the
-        text anew for each. If one of them passes now, or answers otherwise, or the worker says that
-        something is left elsewhere, state or chance may decide: each is repeated alone in a new
-        worker, and that ending counts. Then the tests that waited for one which passes after all
-        have their turn.
+        text anew for each. If one of them passes now, or answers otherwise, state or chance may
+        decide: each is repeated alone in a new worker, and that ending counts. If the text can
+        change more than its own module, each is alone from the first. Then the tests that waited
+        for one which passes after all have their turn.
         """
         while True:
             self._in_doubt = []
@@ -93,23 +95,25 @@ class SubmissionExaminee(Examinee):
         for ending in first:
             del self._settled[ending.test.name]
         backwards = first[::-1]
-        self._loaded.is_traced = True
         again: list[Ending] = []
-        with closing(self._once_more(session, run_seed, backwards, "text")) as repeats:
+        with closing(self._once_more(session, run_seed, backwards)) as repeats:
             for before, repeat in zip(backwards, repeats, strict=True):
                 again.append(repeat)
-                if self._loaded.has_left_traces or not _equal(before, repeat):
+                if not self._loaded.reaches_outside and not _equal(before, repeat):
                     break
             else:
                 return again
         # the first one was alone
         others = [*again[1:], *backwards[len(again) :]]
-        return [again[0], *self._once_more(session, run_seed, others, "worker")]
+        return [again[0], *self._once_more(session, run_seed, others, alone=True)]
 
     def _once_more(
-        self, session: SuiteSession, run_seed: int, before: Iterable[Ending], renewal: Renewal
+        self, session: SuiteSession, run_seed: int, before: Iterable[Ending], alone: bool = False
     ) -> Generator[Ending, None, None]:
-        """Repeat tests, as long as there is time: the first in a new worker, the others after the renewal."""
+        """Repeat tests, as long as there is time, the first in a new worker.
+
+        The others are `alone` in one, too, or begin with the text read anew.
+        """
         is_missing = False
         self._renewal = "worker"
         try:
@@ -120,7 +124,7 @@ class SubmissionExaminee(Examinee):
                     yield ending
                 else:
                     (repeat,) = session.examine(self, run_seed, [ending.test])
-                    self._renewal = renewal
+                    self._renewal = "worker" if alone or self._loaded.reaches_outside else "text"
                     is_missing = isinstance(repeat.error, MissingNameError)
                     yield replace(repeat, seconds=round(ending.seconds + repeat.seconds, 3))
         finally:
@@ -209,34 +213,41 @@ class SubmissionExaminee(Examinee):
             return Ending(test, refusal)
         connection = subject.connection
         try:
-            error, diverged = self._within_limits(test, run, subject)
+            outcome = self._within_limits(test, run, subject)
         except TaskEndedError as ended:
             self._ended_graders.add(test.name)
             return Ending(test, _of_the_grader(ended))
+        before = self._failures.get(test.name)
+        if before is not None and outcome is before[0]:
+            return before[1]
+        error = outcome.error
         self._loaded.entered.update(connection.entered)
         if error is not None:
             _drop_traceback(error)
             if connection.received > LARGE:
                 gc.collect()  # large answers in reference cycles, which Python would collect late
-        if diverged:
+        if outcome.diverged:
             return self._once(test, run, "worker")
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
         self._crashes += isinstance(error, StudentCrashedError)
-        return ending_of(test, error, subject)
+        ending = ending_of(test, error, subject)
+        if ending.failed and outcome.node and not isinstance(error, UNFINISHED):
+            self._failures[test.name] = outcome, ending
+        return ending
 
     def _within_limits(
         self, test: Test, run: RunTest, subject: RemoteSubject[WorkerConnection]
-    ) -> tuple[BaseException | None, bool]:
-        """Return the error of a test, and whether it diverged (see `WorkerConnection.run`)."""
+    ) -> Outcome:
+        """Run a test as `WorkerConnection.run` does; raises TaskEndedError."""
         at_most = (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
         until = min(self._budget.until, time.monotonic() + at_most)
         task = f"{test.name} again" if self._again else test.name
         seconds = self._seconds_here
         with self._budget.counted(seconds), self._watch.limit(task, seconds):
-            return subject.connection.run(
-                test.item.nodeid, lambda: run(test, subject), until, self._cache
-            )
+            before = self._failures.get(test.name, [None])[0]
+            body = partial(run, test, subject)
+            return subject.connection.run(test.item.nodeid, body, until, self._cache, before)
 
     @property
     def _seconds_here(self) -> float:

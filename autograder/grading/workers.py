@@ -117,8 +117,8 @@ class LoadedSubmission:
         self.absent: list[tuple[str, str, int]] = []
         self.failures: list[RemoteException] = []  # while it was loaded
         self.endless = endless or EndlessCalls()
-        self.is_traced = False  # whether the worker tells what is left when it reads the text again
-        self.has_left_traces = False
+        # whether it can change what reading it anew does not undo; None before it is loaded again
+        self.reaches_outside: bool | None = None
         self._hopeless: StudentError | None = None
 
     def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
@@ -171,11 +171,13 @@ class LoadedSubmission:
         return self._open(again=True)
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
-        """Load the text in a new worker; if a test forbids names, it lists those in the text before it runs a line."""
+        """Load the text in a new worker, which answers what is asked about the text before it runs a line."""
         connection = self._workers.connect(self.assignment, self.endless, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
+            if self.times and self.reaches_outside is None:
+                self.reaches_outside = self._may_reach_outside(connection)
             subject = self._read_by(connection)
         except StudentError:
             connection.close()
@@ -193,12 +195,10 @@ class LoadedSubmission:
             forbidden=self._forbidden,
             limit=min(self.load_seconds, self.budget.left),
             skipped=self.stopped,
-            traced=self.is_traced,
             stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
         )
         with malformed("the result of loading"):
             reply = claims.table(loaded)
-            self.has_left_traces |= claims.flag(reply.get("left", False))
             self.failures = [
                 told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
             ]
@@ -211,6 +211,12 @@ class LoadedSubmission:
         reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
+
+    def _may_reach_outside(self, connection: WorkerConnection) -> bool:
+        filename = _name(self.assignment, self.file)
+        answer = connection.request("reaches_outside", text=self.file.text, filename=filename)
+        with malformed("yes or no"):
+            return claims.flag(answer)
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
         """Return the names in the file, found by a worker that has not run it."""

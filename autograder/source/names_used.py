@@ -66,7 +66,7 @@ class NameReader:
         self.dynamic: dict[str, Place] = {}
         self._meanings = defaultdict[str, dict[str, None]](dict)  # sets that keep their order
         self._stars: dict[str, None] = {}
-        cells = [[*_nodes(tree, skip_main)] for tree in trees]
+        cells = [[*nodes_of(tree, skip_main)] for tree in trees]
         for nodes in cells:
             for node in nodes:
                 self._bind(node)
@@ -138,7 +138,7 @@ def words_in(code: types.CodeType) -> set[str]:
     return words
 
 
-def _nodes(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
+def nodes_of(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
     """Yield the nodes in the order of the text, without recursion: an expression can be thousands of terms long."""
     waiting: list[ast.AST] = [tree]
     while waiting:

@@ -90,6 +90,64 @@ OUTSIDE_IT = {
     "the settings of numpy": ("import numpy as np",
                               "before = np.geterr()['divide']; np.seterr(divide='raise')",
                               "before == 'raise'"),
+    "a count in a file": (
+        "import pathlib\nnotes = pathlib.Path.home() / 'notes'",
+        "before = notes.read_text() if notes.exists() else ''; notes.write_text(before + 'x')",
+        "len(before) > 2",
+    ),
+    "a file that grows": ("", "open('grown', 'a').write('x'); n = len(open('grown').read())",
+                          "n > 3"),
+    "a name of setattr": ("import math",
+                          "before = getattr(math, 'n', 0); setattr(math, 'n', before + 1)",
+                          "before > 2"),
+    "the class of a layer": (
+        "import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.inner = torch.nn.Linear(1, 1)\n        self.inner.__class__.n = self.before() + 1\n"
+        "    def before(self):\n        return getattr(torch.nn.Linear, 'n', 0)",
+        "n = Net().before()",
+        "n > 3",
+    ),
+    "a type": ("import torch", "t = type(torch.ones(1)); t.n = getattr(t, 'n', 0) + 1", "t.n > 3"),
+    "a module as self": (
+        "import math\ndef mark(self):\n    self.n = getattr(self, 'n', 0) + 1\n    return self.n",
+        "n = mark(math)",
+        "n > 3",
+    ),
+    "another name of a library": ("import math\nown = math",
+                                  "own.n = getattr(math, 'n', 0) + 1",
+                                  "math.n > 3"),
+    "an item of the built-in names": (
+        "", "n = __builtins__.get('n', 0) + 1; __builtins__['n'] = n", "n > 3"
+    ),
+    "a table of a library": (
+        "import copy",
+        "n = copy._deepcopy_dispatch.get('n', 0) + 1; copy._deepcopy_dispatch['n'] = n",
+        "n > 3",
+    ),
+    "the dictionary of a library": (
+        "import math", "vars(math).update(n=getattr(math, 'n', 0) + 1)", "math.n > 3"
+    ),
+    "a hook of all modules": (
+        "import torch\ncalls = []\nlayer = torch.nn.Linear(1, 1)",
+        "h = torch.nn.modules.module.register_module_forward_hook(lambda *_: calls.append(1)); "
+        "layer(torch.ones(1))",
+        "len(calls) > 1",
+    ),
+    "a block that stays open": (
+        "import torch\nleft = []\ndef inside():\n    with torch.autocast('cpu'):\n        yield",
+        "before = torch.is_autocast_enabled('cpu'); left.append(inside()); next(left[-1])",
+        "before",
+    ),
+    "a block that is entered": (
+        "import torch",
+        "before = torch.is_autocast_enabled('cpu'); torch.autocast('cpu').__enter__()",
+        "before",
+    ),
+    "a filter of warnings": (
+        "import warnings",
+        "n = len(warnings.filters); warnings.filterwarnings('ignore', str(n))",
+        "any(entry[1] is not None and entry[1].pattern.isdigit() for entry in warnings.filters[1:])",
+    ),
 }  # fmt: skip
 LEAKS = IN_THE_MODULE | OUTSIDE_IT
 # what else is wrong: nothing, or all of the second part, which calls `add` or does not

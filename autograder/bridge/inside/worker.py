@@ -22,10 +22,10 @@ from autograder.bridge.inside.surroundings import (
     let_loops_do_without_sockets,
     nobody_there,
 )
-from autograder.bridge.inside.traces import Traces
 from autograder.bridge.shared import wire
 from autograder.source import text as source
 from autograder.source.names_used import names_used
+from autograder.source.side_effects import reaches_outside
 from autograder.walls.inside.imports import miss_programs
 
 
@@ -35,11 +35,11 @@ class Worker(Server):
     # asked before the text is run
     names_used = staticmethod(names_used)
     outline = staticmethod(source.outline)
+    reaches_outside = staticmethod(reaches_outside)
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
         self.is_loaded = False
-        self._traces: Traces | None = None
         self._installed = ExitStack()
 
     def load(
@@ -50,16 +50,12 @@ class Worker(Server):
         skipped: Sequence[Sequence[Any]] = (),
         forbidden: Sequence[str] = (),
         stand_ins: dict[str, bool] | None = None,
-        traced: bool = False,
     ) -> dict[str, Any]:
         """Run the text as any server does, once more in a new module, which takes the place of the first one.
-
-        If both times are `traced`, `left` of the answer tells whether it has left anything elsewhere since.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules.
         """
-        left = self._traces is not None and self._traces.are_left(self.module.__name__)
         if self.is_loaded:
             self._forget_module()
         self.is_loaded = True
@@ -70,8 +66,7 @@ class Worker(Server):
         names = Names(space, fixed) if fixed else space
         answer_to_load = self.run_text(text, filename, names, limit, skipped)
         self.entries.expect(self.words or ())
-        self._traces = Traces() if traced else None
-        return {**answer_to_load, "left": left} if traced else answer_to_load
+        return answer_to_load
 
     def _forget_module(self) -> None:
         self._installed.close()
@@ -116,6 +111,7 @@ def rehearse() -> None:
     server.seed(0)
     text = Path(__file__).with_name("rehearsal.py.txt").read_text("utf-8")
     server.names_used(text, "rehearsal.py")
+    server.reaches_outside(text, "rehearsal.py")
     server.load(text, "rehearsal.py")
     call = {"kwargs": {}, "sync": [], "grad": True, "modules": []}
     reply = answer(
