@@ -78,15 +78,17 @@ class _Naming(Generic[M]):
         def most_tests_first(mistake: M) -> tuple[int, int]:
             return -len(explained[mistake]), self._mistakes.index(mistake)
 
+        in_order = [test for failed in parts.values() for test in failed]
         named: dict[str, tuple[M, ...]] = {}
         for mistake in sorted(explained, key=most_tests_first):
-            alike = (mistake, *self._equals(mistake, explained[mistake]))
-            named |= {test: alike for test in explained[mistake] if test not in named}
+            tests = [test for test in in_order if test in explained[mistake]]
+            alike = (mistake, *self._equals(mistake, tests))
+            named |= {test: alike for test in tests if test not in named}
         for failed in parts.values():
             keep_one_name(named, failed)
         return named
 
-    def _equals(self, mistake: M, tests: Collection[str]) -> list[M]:
+    def _equals(self, mistake: M, tests: Sequence[str]) -> list[M]:
         """Return the mistakes with another title that explain the same tests as well."""
         alike = [
             other

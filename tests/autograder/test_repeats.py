@@ -13,6 +13,7 @@ from autograder.grading.preparation import open_grader
 from autograder.grading.suite_run import SubmissionExaminee
 from autograder.grading.time_limits import Watch
 from autograder.records import SourceFile
+from autograder.suite import session
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -210,18 +211,26 @@ def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push)
 
 
 @pytest.mark.parametrize(
-    ("sum_of_them", "workers"),
+    ("above", "sum_of_them", "workers", "judged"),
     [
-        ("a + b", 1),
-        ("a - b", 2),
-        ("a - b * time.perf_counter_ns()", 1 + 4),  # no answer is given twice
+        ("import time", "a + b", 1, 7),
+        ("import time", "a - b", 2, 7),
+        ("import time", "a - b * time.perf_counter_ns()", 1 + 4, 7 + 4),  # no answer is given twice
+        ("import os", "a - b", 1 + 4, 7),  # it can change more than its own module
     ],
 )
-def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, sum_of_them, workers):
+def test_workers_are_as_few_as_answers_allow(
+    grader, monkeypatch, above, sum_of_them, workers, judged
+):
     connect, made = grader.workers.connect, []
     monkeypatch.setattr(
         grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
     )
+    run, ran = session.runtestprotocol, []
+    monkeypatch.setattr(
+        session, "runtestprotocol", lambda item, **named: ran.append(item) or run(item, **named)
+    )
     text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
-    passed(grader, f"import time\n{text}", grader.tests["01_adding"])
+    passed(grader, f"{above}\n{text}", grader.tests["01_adding"])
     assert len(made) == workers
+    assert len(ran) == judged, "equal answers are judged once"
