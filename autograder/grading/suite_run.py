@@ -6,13 +6,12 @@ import traceback
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 from autograder.bridge.outside.local import LocalStudent
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import RemoteSubject, Subject
 from autograder.bridge.outside.transcript import KeptTranscripts
-from autograder.bridge.outside.worker_connection import Outcome, WorkerConnection
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import (
     MissingNameError,
     StudentCrashedError,
@@ -67,7 +66,6 @@ class SubmissionExaminee(Examinee):
         self._renewal: Renewal = "none"
         self._settled: dict[str, Ending] = {}  # by the test's name
         self._in_doubt: list[Ending] = []
-        self._failures: dict[str, tuple[Outcome, Ending]] = {}  # that only the replies decided
         self._ended_graders: set[str] = set()
 
     def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
@@ -112,7 +110,8 @@ class SubmissionExaminee(Examinee):
     ) -> Generator[Ending, None, None]:
         """Repeat tests, as long as there is time, the first in a new worker.
 
-        The others are `alone` in one, too, or begin with the text read anew.
+        The others are `alone` in one, too, as they are if the text can change more than its own
+        module; otherwise they begin with the text read anew.
         """
         is_missing = False
         self._renewal = "worker"
@@ -213,41 +212,34 @@ class SubmissionExaminee(Examinee):
             return Ending(test, refusal)
         connection = subject.connection
         try:
-            outcome = self._within_limits(test, run, subject)
+            error, diverged = self._within_limits(test, run, subject)
         except TaskEndedError as ended:
             self._ended_graders.add(test.name)
             return Ending(test, _of_the_grader(ended))
-        before = self._failures.get(test.name)
-        if before is not None and outcome is before[0]:
-            return before[1]
-        error = outcome.error
         self._loaded.entered.update(connection.entered)
         if error is not None:
             _drop_traceback(error)
             if connection.received > LARGE:
                 gc.collect()  # large answers in reference cycles, which Python would collect late
-        if outcome.diverged:
+        if diverged:
             return self._once(test, run, "worker")
         if isinstance(error, UNFINISHED) and not isinstance(error, StudentError):
             self._watch.distrust()
         self._crashes += isinstance(error, StudentCrashedError)
-        ending = ending_of(test, error, subject)
-        if ending.failed and outcome.node and not isinstance(error, UNFINISHED):
-            self._failures[test.name] = outcome, ending
-        return ending
+        return ending_of(test, error, subject)
 
     def _within_limits(
         self, test: Test, run: RunTest, subject: RemoteSubject[WorkerConnection]
-    ) -> Outcome:
-        """Run a test as `WorkerConnection.run` does; raises TaskEndedError."""
+    ) -> tuple[BaseException | None, bool]:
+        """Return the error of a test, and whether it diverged (see `WorkerConnection.run`)."""
         at_most = (CALLS_PER_TEST + CLOCK_FACTOR) * self._limits.call_seconds
         until = min(self._budget.until, time.monotonic() + at_most)
         task = f"{test.name} again" if self._again else test.name
         seconds = self._seconds_here
         with self._budget.counted(seconds), self._watch.limit(task, seconds):
-            before = self._failures.get(test.name, [None])[0]
-            body = partial(run, test, subject)
-            return subject.connection.run(test.item.nodeid, body, until, self._cache, before)
+            return subject.connection.run(
+                test.item.nodeid, lambda: run(test, subject), until, self._cache
+            )
 
     @property
     def _seconds_here(self) -> float:

@@ -138,6 +138,8 @@ class KernelWatch(Watch):
         """Forget the last submission."""
         self._digest[:] = bytes(DIGEST_BYTES)
         self._submission[:] = bytes(STATE.size + NAMES_BYTES)
+        self._names.clear()
+        self._filled = 0
 
     def settle(self, late: bool) -> None:
         """Count the time of the test in which a process ended; not if it had an accident."""

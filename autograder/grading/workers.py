@@ -178,6 +178,9 @@ class LoadedSubmission:
                 self.names = self._read_names(connection)
             if self.times and self.reaches_outside is None:
                 self.reaches_outside = self._may_reach_outside(connection)
+            if connection.dead:
+                connection.close()
+                connection = self._workers.connect(self.assignment, self.endless, self.budget)
             subject = self._read_by(connection)
         except StudentError:
             connection.close()
@@ -213,10 +216,15 @@ class LoadedSubmission:
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
 
     def _may_reach_outside(self, connection: WorkerConnection) -> bool:
-        filename = _name(self.assignment, self.file)
-        answer = connection.request("reaches_outside", text=self.file.text, filename=filename)
-        with malformed("yes or no"):
-            return claims.flag(answer)
+        """Whether the text can change more than its own module; if the worker cannot tell, it may."""
+        text, filename = self.file.text, _name(self.assignment, self.file)
+        seconds = LOADING_FACTOR * self.load_seconds
+        try:
+            answer = connection.request("reaches_outside", seconds, text=text, filename=filename)
+            with malformed("yes or no"):
+                return claims.flag(answer)
+        except StudentError:
+            return True
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
         """Return the names in the file, found by a worker that has not run it."""

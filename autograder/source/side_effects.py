@@ -1,38 +1,63 @@
 """Whether a text can change what lies outside of its own module, so that reading it anew does not undo that.
 
-This is a cautious reading of names. A text that hides from it what it changes loses only this: its
-failing tests are repeated in one worker, not each in one of its own.
+This is a cautious reading of names: what it does not know counts as a change. A text that hides
+from it what it changes loses only this: its failing tests are repeated in one worker, not each in
+one of its own.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from autograder.source.names_used import nodes_of
 from autograder.source.text import cells, leaves_main_out, parsed
 
-# they change only their arguments, and random numbers, which every test begins anew
+# they change little but their arguments, and random numbers, which every test begins anew
 QUIET_MODULES = {
     "__future__", "abc", "autograder", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "einops",
     "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "numbers", "numpy", "operator", "pathlib",
-    "random", "re", "statistics", "string", "sysconfig", "textwrap", "time", "torch", "transformers", "types",
-    "typing", "typing_extensions",
+    "random", "re", "statistics", "string", "sysconfig", "textwrap", "time", "torch", "types", "typing",
+    "typing_extensions",
 }  # fmt: skip
-SETTERS = ("set_", "use_", "register_module_")
-STORE = "setattr"
+QUIET_PARTS = {  # of these modules
+    "abc", "autograd", "chain", "cuda", "data", "fft", "functional", "init", "linalg", "lr_scheduler", "modules", "nn",
+    "notebook", "optim", "parameter", "random", "rnn", "special", "utils",
+}  # fmt: skip
+SETTERS = ("set_", "use_", "register_", "enable", "disable")
+OF_MODELS = {
+    "register_buffer", "register_parameter", "register_module", "register_hook", "register_forward_hook",
+    "register_forward_pre_hook", "register_full_backward_hook",
+}  # fmt: skip
 CHANGING = {
     # modules within other modules
-    "backends", "builtins", "distributed", "fx", "hub", "io", "library", "multiprocessing", "os", "sys",
+    "backends", "builtins", "distributed", "fx", "hub", "io", "library", "multiprocessing", "os", "profiler", "sys",
+    "warnings",
     # files
-    "memmap", "mkdir", "open", "rename", "rmdir", "save", "save_pretrained", "savetxt", "savez", "savez_compressed",
-    "tofile", "touch", "unlink", "write_bytes", "write_text",
+    "chmod", "dump", "from_file", "hardlink_to", "memmap", "mkdir", "open", "rename", "rmdir", "save", "savetxt",
+    "savez", "savez_compressed", "symlink_to", "tofile", "touch", "unlink", "write_bytes", "write_text",
     # attributes, settings, and blocks that are entered without `with`
-    STORE, "delattr", "__setattr__", "__delattr__", "register", "seterr", "seterrcall", "__enter__", "enter_context",
+    "__delattr__", "__enter__", "__setattr__", "delattr", "enter_context", "register", "setattr",
     # classes of other objects, code and names that are put together
     "__base__", "__bases__", "__builtins__", "__class__", "__dict__", "__globals__", "__import__", "__mro__",
     "cell_contents", "get_ipython", "import_module", "mro", "resolve_name", "vars",
 }  # fmt: skip
+# the special attributes of objects that lead to no class and to no table
+ORDINARY = {
+    "__call__",
+    "__doc__",
+    "__init__",
+    "__iter__",
+    "__len__",
+    "__name__",
+    "__next__",
+    "__version__",
+}
 RUNNING = {"compile", "eval", "exec"}  # not as methods: `model.eval()`
-OF_TENSORS = {"data", "grad", "requires_grad"}
+FILLING = {
+    "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update",
+}  # fmt: skip
+# attributes that are set from outside: of tensors, layers and optimisers, which are a test's own
+SET_FROM_OUTSIDE = {"data", "grad", "requires_grad"}
+SET_ON_PARTS = {"bias", "lr", "weight"}
 
 
 def reaches_outside(text: str, filename: str) -> bool:
@@ -40,69 +65,111 @@ def reaches_outside(text: str, filename: str) -> bool:
     trees = [parsed(code) for _, code in cells(text, filename)]
     skip_main = leaves_main_out(text)
     nodes = [node for tree in trees if tree is not None for node in nodes_of(tree, skip_main)]
-    return any(name in CHANGING or name.startswith(SETTERS) for name in _names(nodes))
+    imported = {name for node in nodes for name in _names_bound_by_import(node)}
+    methods = {part for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
+    return any(
+        any(map(_can_change, _names(node)))
+        or _imports_more(node)
+        or _makes_self_of_anything(node, methods)
+        or _stores_elsewhere(node, imported)
+        or _reaches_into_library(node, imported)
+        or _can_stay_in_a_block(node)
+        for node in nodes
+    )
 
 
-def _names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names in a text, and `STORE` where it can reach a module that is not quiet, or a strange object."""
-    methods = set[ast.AST]()
-    imported = set[str]()
-    for node in nodes:
-        if isinstance(node, ast.Name):
-            yield STORE if node.id in RUNNING else node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value.replace(".", "_").isidentifier():
-                yield from node.value.split(".")
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                yield from _names_of_import(node, alias)
-                imported.add(alias.asname or alias.name)
-        elif isinstance(node, ast.ClassDef):
-            methods.update(node.body)
-        if (
-            _makes_self_of_anything(node, methods)
-            or _stores_elsewhere(node, imported)
-            or _can_stay_in_a_block(node)
-        ):
-            yield STORE
+def _can_change(name: str) -> bool:
+    return name in CHANGING or (name.startswith(SETTERS) and name not in OF_MODELS)
 
 
-def _names_of_import(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> Iterator[str]:
-    module = alias.name if isinstance(node, ast.Import) else "." * node.level + (node.module or "")
-    names = module.split(".")
-    yield from names
-    yield alias.name
-    if names[0] not in QUIET_MODULES or alias.asname == "self":
-        yield STORE
+def _names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that stand here, also those in a text such as "torch.backends"."""
+    if isinstance(node, ast.Name):
+        yield "setattr" if node.id in RUNNING else node.id
+    elif isinstance(node, ast.Attribute):
+        is_special = node.attr.startswith("__") and node.attr.endswith("__")
+        yield "__dict__" if is_special and node.attr not in ORDINARY else node.attr
+    elif isinstance(node, ast.alias):
+        yield from node.name.split(".")
+    elif (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.replace(".", "_").isidentifier()
+    ):
+        yield from node.value.split(".")
 
 
-def _makes_self_of_anything(node: ast.AST, methods: set[ast.AST]) -> bool:
+def _names_bound_by_import(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            yield alias.asname or alias.name.partition(".")[0]
+
+
+def _imports_more(node: ast.AST) -> bool:
+    """Whether this imports a module that is not known to be quiet."""
+    modules: list[str] = []
+    if isinstance(node, ast.Import):
+        modules = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        modules = ["." * node.level + (node.module or "")]
+    for root, *parts in (module.split(".") for module in modules):
+        if root not in QUIET_MODULES or not QUIET_PARTS.issuperset(parts):
+            return True
+    return False
+
+
+def _makes_self_of_anything(node: ast.AST, methods: set[ast.stmt]) -> bool:
     """Whether `self` can be another object here than one of the text's own classes."""
     if isinstance(node, ast.Name):
         return node.id == "self" and not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.alias):
+        return node.asname == "self"
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         arguments = [inside.arg for inside in ast.walk(node.args) if isinstance(inside, ast.arg)]
         return "self" in (arguments[1:] if node in methods else arguments)
     return False
 
 
+def _stores_elsewhere(node: ast.AST, imported: set[str]) -> bool:
+    """Whether this sets an attribute of another object than `self`, or an item of what may be a library's."""
+    if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+        return False
+    root, parts = _chain(node)
+    if not isinstance(root, ast.Name) or root.id in imported:
+        return True
+    if isinstance(node, ast.Subscript) or node.attr in SET_FROM_OUTSIDE:
+        return False
+    return root.id != "self" or (len(parts) > 1 and node.attr not in SET_ON_PARTS)
+
+
+def _reaches_into_library(node: ast.AST, imported: set[str]) -> bool:
+    """Whether this names an inner part of a library that is not known to be quiet, or fills what it holds."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    root, parts = _chain(node)
+    if not isinstance(root, ast.Name) or root.id not in imported:
+        return False
+    *inner, last = parts
+    if not all(part in QUIET_PARTS or part[0].isupper() for part in inner):
+        return True
+    is_private = last.startswith("_") and not last.startswith("__")
+    is_table = bool(inner) or root.id[0].isupper()  # and no function such as `torch.add`
+    return is_private or last.startswith("set") or (is_table and last in FILLING)
+
+
 def _can_stay_in_a_block(node: ast.AST) -> bool:
-    """Whether a generator can wait inside of `with`, whose settings then last."""
-    return isinstance(node, ast.With | ast.AsyncWith) and any(
-        isinstance(inside, ast.Yield | ast.YieldFrom) for inside in ast.walk(node)
+    """Whether a generator or a coroutine can wait inside of `with`, whose settings then last."""
+    waits = ast.Yield | ast.YieldFrom | ast.Await
+    return isinstance(node, ast.AsyncWith) or (
+        isinstance(node, ast.With) and any(isinstance(inside, waits) for inside in ast.walk(node))
     )
 
 
-def _stores_elsewhere(node: ast.AST, imported: set[str]) -> bool:
-    """Whether this sets an attribute of what hangs on another name than `self`, or an item of a library's."""
-    if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
-        return False
-    root: ast.expr = node
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    if not isinstance(root, ast.Name) or root.id in imported:
-        return True
-    is_own = isinstance(node, ast.Subscript) or node.attr in OF_TENSORS
-    return not is_own and root.id != "self"
+def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """Return the object that attributes and items hang on, and the attributes' names in their order."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+        node = node.value
+    return node, parts[::-1]

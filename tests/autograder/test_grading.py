@@ -21,7 +21,7 @@ import torch
 from click.testing import Result
 from typer.testing import CliRunner
 
-from autograder.bridge.outside.worker_connection import Outcome, WorkerConnection
+from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared import wire
 from autograder.cli import app
 from autograder.cli.instructors import AS_ROOT
@@ -360,7 +360,7 @@ def test_failure_of_the_machine_gives_no_score(grade, solution, monkeypatch):
 def test_failure_of_the_machine_during_a_test_gives_no_score(grade, monkeypatch):
     error = InfrastructureError("The disk is full.")
     place = "autograder.bridge.outside.worker_connection.WorkerConnection.run"
-    monkeypatch.setattr(place, lambda *_: Outcome(error))
+    monkeypatch.setattr(place, lambda *_: (error, False))
     with pytest.raises(InfrastructureError, match="disk is full"):
         grade("x = 1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -13,7 +14,6 @@ from autograder.grading.preparation import open_grader
 from autograder.grading.suite_run import SubmissionExaminee
 from autograder.grading.time_limits import Watch
 from autograder.records import SourceFile
-from autograder.suite import session
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -149,6 +149,58 @@ OUTSIDE_IT = {
         "n = len(warnings.filters); warnings.filterwarnings('ignore', str(n))",
         "any(entry[1] is not None and entry[1].pattern.isdigit() for entry in warnings.filters[1:])",
     ),
+    "a filter of warnings, by another road": (
+        "import torch",
+        "n = len(torch.warnings.filters); torch.warnings.filterwarnings('ignore', str(n))",
+        "any(entry[1] is not None and entry[1].pattern.isdigit() for entry in torch.warnings.filters[1:])",
+    ),
+    "a hook of all optimisers": (
+        "import torch\nfrom torch.optim.optimizer import register_optimizer_step_post_hook\n"
+        "def halve(optimizer, *_):\n    for group in optimizer.param_groups:\n        group['lr'] *= 0.5\n"
+        "def fit():\n    register_optimizer_step_post_hook(halve)\n    w = torch.zeros(1, requires_grad=True)\n"
+        "    optimizer = torch.optim.SGD([w], lr=1.0)\n    for _ in range(2):\n        optimizer.zero_grad()\n"
+        "        (-w).sum().backward()\n        optimizer.step()\n    return w.item()",
+        "w = fit()",
+        "w < 1.1",
+    ),
+    "a function of a library in a layer": (
+        "import torch.nn.functional as F\nclass Net:\n    def __init__(self):\n        self.act = F.relu\n"
+        "        self.act.calls = getattr(self.act, 'calls', 0) + 1",
+        "n = Net().act.calls",
+        "n > 3",
+    ),
+    "a list of a class": (
+        "from torch import nn\nlayer = nn.Linear(1, 1)",
+        "n = len(layer.__constants__); layer.__constants__.append('mine')",
+        "n > 4",
+    ),
+    "a file of an array": (
+        "import numpy as np\nfrom pathlib import Path",
+        "before = Path('last.pkl').exists(); np.ones(2).dump('last.pkl')",
+        "before",
+    ),
+    "a tensor in a file": (
+        "import torch",
+        "t = torch.from_file('steps.bin', shared=True, size=1); t += 1",
+        "t.item() > 3",
+    ),
+    "a setting that is switched on": (
+        "import torch",
+        "check = torch.sparse.check_sparse_tensor_invariants; before = check.is_enabled(); check.enable()",
+        "before",
+    ),
+    "a table that is filled by its method": (
+        "import copy",
+        "kept = copy._deepcopy_dispatch.setdefault('kept', []); kept.append(a)",
+        "len(kept) > 3",
+    ),
+    "a size of buffers": ("import numpy as np", "n = np.setbufsize(16384)", "n == 16384"),
+    "a coroutine in a block": (
+        "import torch\nleft = []\nclass Wait:\n    def __await__(self):\n        return iter([1])\n"
+        "async def inside():\n    with torch.autocast('cpu'):\n        await Wait()",
+        "before = torch.is_autocast_enabled('cpu'); left.append(inside()); left[-1].send(None)",
+        "before",
+    ),
 }  # fmt: skip
 LEAKS = IN_THE_MODULE | OUTSIDE_IT
 # what else is wrong: nothing, or all of the second part, which calls `add` or does not
@@ -187,11 +239,11 @@ def grader(tmp_path_factory, sandbox):
     made.close()
 
 
-def passed(grader: Grader, text: str, *groups: list) -> list[str]:
+def passed(grader: Grader, text: str, *groups: list, name: str = "adding.py") -> list[str]:
     """Return the tests that pass if those of a group meet each other."""
     names = []
     for tests in groups:
-        loaded = grader.load(grader.assignment("01_adding"), SourceFile("adding.py", text))
+        loaded = grader.load(grader.assignment("01_adding"), SourceFile(name, text))
         try:
             examinee = SubmissionExaminee(loaded, ReplayCache(), Watch())
             endings = examinee.endings(grader.session, SEED, tests)
@@ -211,26 +263,37 @@ def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push)
 
 
 @pytest.mark.parametrize(
-    ("above", "sum_of_them", "workers", "judged"),
+    ("above", "sum_of_them", "workers"),
     [
-        ("import time", "a + b", 1, 7),
-        ("import time", "a - b", 2, 7),
-        ("import time", "a - b * time.perf_counter_ns()", 1 + 4, 7 + 4),  # no answer is given twice
-        ("import os", "a - b", 1 + 4, 7),  # it can change more than its own module
+        ("import time", "a + b", 1),
+        ("import time", "a - b", 2),
+        ("import time", "a - b * time.perf_counter_ns()", 1 + 4),  # no answer is given twice
+        ("import os", "a - b", 1 + 4),  # it can change more than its own module
+        ("import torch\nextra = torch.rand(1).item()", "a - b - extra", 2),
+        ("import random\nextra = random.random()", "a - b - extra", 1 + 4),  # Python seeds it anew
+        ("import numpy as np\nextra = np.random.rand()", "a - b - extra", 2),
     ],
 )
-def test_workers_are_as_few_as_answers_allow(
-    grader, monkeypatch, above, sum_of_them, workers, judged
-):
+def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, above, sum_of_them, workers):
     connect, made = grader.workers.connect, []
     monkeypatch.setattr(
         grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
     )
-    run, ran = session.runtestprotocol, []
-    monkeypatch.setattr(
-        session, "runtestprotocol", lambda item, **named: ran.append(item) or run(item, **named)
-    )
     text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
     passed(grader, f"{above}\n{text}", grader.tests["01_adding"])
     assert len(made) == workers
-    assert len(ran) == judged, "equal answers are judged once"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["x = " + "+".join("1" * 5000), "x = " + "-" * 100_000 + "1", "x = [" + "1," * 10_000 + "]"],
+)
+def test_a_cell_that_is_too_much_for_python_costs_no_other_its_points(grader, cell):
+    text = answer("a counter that lasts", "wrong after a call")
+    cells = [
+        {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+        for source in (text, cell)
+    ]
+    notebook = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    together = passed(grader, notebook, grader.tests["01_adding"], name="adding.ipynb")
+    assert together == ["test_add_0", "test_add_1", "test_add_2", "test_add_3"]

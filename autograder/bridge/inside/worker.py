@@ -5,7 +5,7 @@ import linecache
 import socket
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from autograder.bridge.inside.surroundings import (
     nobody_there,
 )
 from autograder.bridge.shared import wire
+from autograder.bridge.shared.random_states import way_back
 from autograder.source import text as source
 from autograder.source.names_used import names_used
 from autograder.source.side_effects import reaches_outside
@@ -39,7 +40,7 @@ class Worker(Server):
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
-        self.is_loaded = False
+        self._begin_anew: Callable[[], None] | None = None  # before the first loading
         self._installed = ExitStack()
 
     def load(
@@ -56,9 +57,11 @@ class Worker(Server):
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules.
         """
-        if self.is_loaded:
+        if self._begin_anew is not None:
             self._forget_module()
-        self.is_loaded = True
+            self._begin_anew()  # with the random numbers of a new worker
+        else:
+            self._begin_anew = way_back()
         self.entries = Entries(forbidden)
         self._installed = self.entries.install()
         space = self.module.__dict__

@@ -112,10 +112,8 @@ class ReplaySocket:
         test: str,
         deadline_of: Callable[[str, float, float], Deadline],
         until: float,
-        failed: Node | None = None,
     ) -> Node | None:
-        """Replay a test as far as it is known, at most `until`; return its last node if it is passed, or `failed`,
-        where this submission failed it before.
+        """Replay a test as far as it is known, at most `until`; return its last node if it is passed.
 
         Otherwise the test has to run; it then receives the recorded replies first.
         """
@@ -139,22 +137,17 @@ class ReplaySocket:
                 return None
             self._received_ahead.append(reply)
             node = node.replies.get(_digest(reply))
-        if node is None or not (node.passed or node is failed):
+        if node is None or not node.passed:
             return None
         self._sent_ahead.clear()
         self._received_ahead.clear()
         return node
 
-    @property
-    def last_node(self) -> Node | None:
-        """The node of a test that has got a reply to everything; None if it is not recorded."""
-        return None if self._requests or self.diverged else self._node
-
     def mark_passed(self, entered: Mapping[str, Place]) -> None:
         """Record that a submission with these replies passes the test, and what ran in it."""
-        if node := self.last_node:
-            node.passed = True
-            node.entered = dict(entered)
+        if self._node is not None and not self._requests:
+            self._node.passed = True
+            self._node.entered = dict(entered)
 
     def send(self, request: Request, deadline: wire.Deadline) -> None:
         """Send a frame unless it was already sent; raises as `wire.send_frame`, ConnectionError on divergence."""

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from autograder.bridge.outside.connection import Connection, too_much_to_send
 from autograder.bridge.outside.endless_calls import EndlessCalls
-from autograder.bridge.outside.replay import Node, ReplayCache, ReplaySocket, Request
+from autograder.bridge.outside.replay import ReplayCache, ReplaySocket, Request
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.errors import StudentCrashedError, StudentError, StudentTimeoutError
@@ -30,17 +30,6 @@ _ENDINGS = {
     "wall": "Your code used up its time.",
     "disk": "Your code wrote more files than it may.",
 }
-
-
-class Outcome(NamedTuple):
-    """How a test ended: with which `error`, None if it passed, and at which `node`, if that is recorded.
-
-    A test that `diverged` sent different requests than before, and needs a fresh worker.
-    """
-
-    error: BaseException | None
-    node: Node | None = None
-    diverged: bool = False
 
 
 class WorkerConnection(Connection):
@@ -82,32 +71,28 @@ class WorkerConnection(Connection):
         body: Callable[[], BaseException | None],
         until: float,
         cache: ReplayCache | None,
-        before: Outcome | None = None,
-    ) -> Outcome:
-        """Replay the known part of a test, and call `body`, which runs it, unless the replay decides.
+    ) -> tuple[BaseException | None, bool]:
+        """Replay the known part of a test, and call `body`, which runs it, unless the replay passes it.
 
-        It does if a submission with these replies has passed, or if all replies are those of the
-        outcome `before` of this submission, which is then returned. The student's code is not waited
-        for after `until` (time.monotonic). Without a cache, nothing is replayed or recorded.
+        Return the error of the test, None if it passed, and whether it diverged: it sent different
+        requests than before and needs a fresh worker. The student's code is not waited for after
+        `until` (time.monotonic). Without a cache, nothing is replayed or recorded.
         """
         try:
             with self.ending_at(until):
                 replayed = None
                 if cache is not None and not self.dead:
-                    failed = before and before.node
-                    replayed = self._socket.replay(cache, test, self._deadline, until, failed)
-                if replayed is not None and before and replayed is before.node:
-                    return before
+                    replayed = self._socket.replay(cache, test, self._deadline, until)
                 if replayed is not None:
                     self.entered.update(replayed.entered)
-                    return Outcome(None)
+                    return None, False
                 error = body()
             if cache is not None and self._socket.diverged:
                 cache.nondeterministic.add(test)
-                return Outcome(error, diverged=True)
+                return error, True
             if error is None:
                 self._socket.mark_passed(self.entered)
-            return Outcome(error, self._socket.last_node)
+            return error, False
         finally:
             self._socket.disable()  # the requests after a test do not belong to it
             self._count()

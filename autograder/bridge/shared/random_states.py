@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -15,6 +16,19 @@ def random_states() -> dict[str, str]:
         "NumPy": _digest(np.asarray(numbers).tobytes() + repr(position).encode()),
         "PyTorch": _digest(torch.default_generator.get_state().numpy().tobytes()),
     }
+
+
+def way_back() -> Callable[[], None]:
+    """Return a function that sets the libraries' global states to what they are now."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    of_torch = torch.default_generator.get_state()
+
+    def go_back() -> None:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+        torch.default_generator.set_state(of_torch)
+
+    return go_back
 
 
 def _digest(state: bytes) -> str:
