@@ -6,6 +6,7 @@ at home, the answer is looked up.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 ENOUGH = 0.75  # the share of a part's failing tests that a mistake has to explain
@@ -78,7 +79,7 @@ class _Naming(Generic[M]):
         def most_tests_first(mistake: M) -> tuple[int, int]:
             return -len(explained[mistake]), self._mistakes.index(mistake)
 
-        in_order = [test for failed in parts.values() for test in failed]
+        in_order = [*chain.from_iterable(parts.values())]
         named: dict[str, tuple[M, ...]] = {}
         for mistake in sorted(explained, key=most_tests_first):
             tests = [test for test in in_order if test in explained[mistake]]

@@ -217,10 +217,12 @@ class LoadedSubmission:
 
     def _may_reach_outside(self, connection: WorkerConnection) -> bool:
         """Whether the text can change more than its own module; if the worker cannot tell, it may."""
-        text, filename = self.file.text, _name(self.assignment, self.file)
+        filename = _name(self.assignment, self.file)
         seconds = LOADING_FACTOR * self.load_seconds
         try:
-            answer = connection.request("reaches_outside", seconds, text=text, filename=filename)
+            answer = connection.request(
+                "reaches_outside", seconds, text=self.file.text, filename=filename
+            )
             with malformed("yes or no"):
                 return claims.flag(answer)
         except StudentError:

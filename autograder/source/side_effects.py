@@ -62,11 +62,18 @@ SET_ON_PARTS = {"bias", "lr", "weight"}
 
 def reaches_outside(text: str, filename: str) -> bool:
     """Whether any piece of a text, a script or a notebook, can change what is not of its own module."""
-    trees = [parsed(code) for _, code in cells(text, filename)]
     skip_main = leaves_main_out(text)
-    nodes = [node for tree in trees if tree is not None for node in nodes_of(tree, skip_main)]
-    imported = {name for node in nodes for name in _names_bound_by_import(node)}
-    methods = {part for node in nodes if isinstance(node, ast.ClassDef) for part in node.body}
+    nodes: list[ast.AST] = []
+    for _, code in cells(text, filename):
+        tree = parsed(code)
+        if tree is not None:
+            nodes += nodes_of(tree, skip_main)
+    imported = set[str]()
+    methods = set[ast.stmt]()
+    for node in nodes:
+        imported.update(_names_bound_by_import(node))
+        if isinstance(node, ast.ClassDef):
+            methods.update(node.body)
     return any(
         any(map(_can_change, _names(node)))
         or _imports_more(node)

@@ -26,6 +26,7 @@ BELOW = [
     "source",
     "source.magics",
     "source.names_used",
+    "source.side_effects",
     "source.text",
     "version",
 ]  # used there, too

@@ -20,7 +20,8 @@ def random_states() -> dict[str, str]:
 
 def way_back() -> Callable[[], None]:
     """Return a function that sets the libraries' global states to what they are now."""
-    of_python, of_numpy = random.getstate(), np.random.get_state()
+    of_python = random.getstate()
+    of_numpy = np.random.get_state()
     of_torch = torch.default_generator.get_state()
 
     def go_back() -> None:
