@@ -133,9 +133,14 @@ def words_in(code: types.CodeType) -> set[str]:
         for constant in piece.co_consts:
             if isinstance(constant, types.CodeType):
                 waiting.append(constant)
-            elif isinstance(constant, str) and constant.replace(".", "_").isidentifier():
-                words.update(constant.split("."))
+            elif isinstance(constant, str):
+                words.update(names_in_dotted(constant))
     return words
+
+
+def names_in_dotted(text: str) -> list[str]:
+    """Return the names in a text such as "torch.nn"; none if it is not one name, or names with dots."""
+    return text.split(".") if text.replace(".", "_").isidentifier() else []
 
 
 def nodes_of(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:

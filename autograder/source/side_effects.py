@@ -8,7 +8,7 @@ one of its own.
 import ast
 from collections.abc import Iterator
 
-from autograder.source.names_used import nodes_of
+from autograder.source.names_used import names_in_dotted, nodes_of
 from autograder.source.text import cells, leaves_main_out, parsed
 
 # they change little but their arguments, and random numbers, which every test begins anew
@@ -75,7 +75,7 @@ def reaches_outside(text: str, filename: str) -> bool:
         if isinstance(node, ast.ClassDef):
             methods.update(node.body)
     return any(
-        any(map(_can_change, _names(node)))
+        _names_a_change(node)
         or _imports_more(node)
         or _makes_self_of_anything(node, methods)
         or _stores_elsewhere(node, imported)
@@ -85,25 +85,26 @@ def reaches_outside(text: str, filename: str) -> bool:
     )
 
 
+def _names_a_change(node: ast.AST) -> bool:
+    """Whether a name stands here that can lead outside, also in a text such as "torch.backends"."""
+    if isinstance(node, ast.Name):
+        return node.id in RUNNING or _can_change(node.id)
+    if isinstance(node, ast.Attribute):
+        return _is_special(node.attr) or _can_change(node.attr)
+    if isinstance(node, ast.alias):
+        return any(map(_can_change, node.name.split(".")))
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return any(map(_can_change, names_in_dotted(node.value)))
+    return False
+
+
 def _can_change(name: str) -> bool:
     return name in CHANGING or (name.startswith(SETTERS) and name not in OF_MODELS)
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    """Yield the names that stand here, also those in a text such as "torch.backends"."""
-    if isinstance(node, ast.Name):
-        yield "setattr" if node.id in RUNNING else node.id
-    elif isinstance(node, ast.Attribute):
-        is_special = node.attr.startswith("__") and node.attr.endswith("__")
-        yield "__dict__" if is_special and node.attr not in ORDINARY else node.attr
-    elif isinstance(node, ast.alias):
-        yield from node.name.split(".")
-    elif (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.replace(".", "_").isidentifier()
-    ):
-        yield from node.value.split(".")
+def _is_special(attribute: str) -> bool:
+    is_dunder = attribute.startswith("__") and attribute.endswith("__")
+    return is_dunder and attribute not in ORDINARY
 
 
 def _names_bound_by_import(node: ast.AST) -> Iterator[str]:

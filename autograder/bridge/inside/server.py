@@ -8,7 +8,6 @@ before `serve` is called.
 import builtins
 import io
 import linecache
-import random
 import sys
 import types
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -36,7 +35,7 @@ from autograder.bridge.shared.errors import (
 from autograder.bridge.shared.generators import is_generator
 from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
-from autograder.bridge.shared.random_states import random_states
+from autograder.bridge.shared.random_states import random_states, seed_all
 from autograder.source import text as source
 
 # plain data, or without an interface for tests
@@ -174,10 +173,7 @@ class Server:
             book.clear()
         self.calls = 0
         self.entries.begin(forbids)
-        # torch.manual_seed also queries every accelerator
-        torch.default_generator.manual_seed(seed)
-        np.random.seed(seed % 2**32)
-        random.seed(seed)
+        seed_all(seed)
 
     def mark_generators(self) -> None:
         """Remember the global random states."""

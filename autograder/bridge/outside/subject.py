@@ -1,19 +1,16 @@
 """The subject of a test: the student's module, the reference, and their random state."""
 
-import random
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-import torch
-
 from autograder.bridge.inside.entries import Place
 from autograder.bridge.outside.connection import Connection
 from autograder.bridge.outside.local import LocalStudent, recording
 from autograder.bridge.outside.remote import RemoteStudent
+from autograder.bridge.shared.random_states import seed_all
 from autograder.records import SourceFile
 
 AnyConnection = TypeVar("AnyConnection", bound=Connection)
@@ -58,10 +55,7 @@ class Subject:
         A worker records the use of names that it `forbids` as closely as possible.
         """
         self._entered = {}
-        # torch.manual_seed formats a stack for each accelerator
-        torch.default_generator.manual_seed(seed)
-        np.random.seed(seed % 2**32)
-        random.seed(seed)
+        seed_all(seed)
 
     def recording(self, names: Sequence[str], test_file: Path) -> AbstractContextManager[None]:
         """Record in this block which of these names the student's code enters."""

@@ -18,6 +18,14 @@ def random_states() -> dict[str, str]:
     }
 
 
+def seed_all(seed: int) -> None:
+    """Seed the libraries' global generators."""
+    # torch.manual_seed formats a stack for each accelerator, and queries it
+    torch.default_generator.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
 def way_back() -> Callable[[], None]:
     """Return a function that sets the libraries' global states to what they are now."""
     of_python = random.getstate()

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from autograder.bridge.outside.connection import Connection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.shared.errors import StudentRaisedError
+from autograder.bridge.shared.random_states import way_back
 from autograder.checks.sentences import kind, show, verb
 from autograder.checks.values import first_difference
 from autograder.failures.explain import clean
@@ -139,17 +140,14 @@ def _size(leaf: Any) -> int:
 @contextlib.contextmanager
 def fixed_chance() -> Iterator[None]:
     """Let random numbers be the same each time inside this block, and go on as before after it."""
-    python_state = random.getstate()
-    numpy_state = np.random.get_state()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
-        np.random.seed(SEED)
-        random.seed(SEED)
-        try:
-            yield
-        finally:
-            random.setstate(python_state)
-            np.random.set_state(numpy_state)
+    go_back = way_back()
+    torch.manual_seed(SEED)  # accelerators, too
+    np.random.seed(SEED)
+    random.seed(SEED)
+    try:
+        yield
+    finally:
+        go_back()
 
 
 def call_line(call: Callable[..., Any]) -> str:
