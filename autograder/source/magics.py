@@ -39,6 +39,7 @@ _COLAB = re.compile(
     r"^# Commented out IPython magic to ensure Python compatibility\.\n((?:#.*(?:\n|\Z))+)",
     re.MULTILINE,
 )
+_read_before: dict[str, ast.Module] = {}  # the last text that was only asked whether it is Python
 
 
 def plain_cell(source: str) -> str:
@@ -82,7 +83,7 @@ def _of_line(call: re.Match[str]) -> str:
 
 def parse(code: str, filename: str = "<unknown>") -> ast.Module:
     """Parse code; in place of calls of cell magics stands what they run, all of it in the line of the call."""
-    tree = ast.parse(code, filename)
+    tree = _read_before.pop(code, None) or ast.parse(code, filename)
     if "run_cell_magic" in code:
         body: list[ast.stmt] = []
         for statement in tree.body:
@@ -156,8 +157,9 @@ def _uncommented(match: re.Match[str]) -> str:
 
 
 def _is_python(text: str) -> bool:
+    _read_before.clear()
     try:
-        ast.parse(text)
+        _read_before[text] = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -6,12 +6,11 @@ followed, and nothing is executed.
 """
 
 import ast
-import types
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from autograder.source.text import asks_for_main, cells, leaves_main_out, parsed
+from autograder.source.pieces import pieces
 
 DYNAMIC = {
     "getattr", "getattr_static", "getmembers", "getmodule", "attrgetter", "methodcaller", "get_field", "locate",
@@ -34,6 +33,7 @@ RUN_AS_PYTHON = {
     "torch.jit.ignore",
     "torch.jit.unused",
 }
+_NAMING = (ast.Name, ast.Attribute, ast.Call)
 MOST_MEANINGS = 20  # of a name
 LONGEST_MEANING = 20  # components
 
@@ -47,10 +47,9 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
     nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
     the same form.
     """
-    trees = [(name, parsed(code)) for name, code in cells(text, filename)]
-    valid = [(name, tree) for name, tree in trees if tree is not None]
-    reader = NameReader([tree for _, tree in valid], leaves_main_out(text))
-    numbers = [int(name.rpartition(" cell ")[2]) if " cell " in name else 0 for name, _ in valid]
+    valid = [piece for piece in pieces(text, filename) if piece.is_valid]
+    reader = NameReader([piece.tree for piece in valid])
+    numbers = [piece.cell for piece in valid]
     return {
         kind: [[name, line, numbers[cell]] for name, (cell, line) in places.items()]
         for kind, places in (("uses", reader.uses), ("dynamic", reader.dynamic))
@@ -60,13 +59,12 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
 class NameReader:
     """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of names."""
 
-    def __init__(self, trees: Iterable[ast.Module], skip_main: bool = False) -> None:
-        """With `skip_main`, the block of `if __name__ == "__main__":` is not read; it must not run, either."""
+    def __init__(self, trees: Iterable[ast.Module]) -> None:
         self.uses: dict[str, Place] = {}
         self.dynamic: dict[str, Place] = {}
         self._meanings = defaultdict[str, dict[str, None]](dict)  # sets that keep their order
         self._stars: dict[str, None] = {}
-        cells = [[*nodes_of(tree, skip_main)] for tree in trees]
+        cells = [[*nodes_of(tree)] for tree in trees]
         for nodes in cells:
             for node in nodes:
                 self._bind(node)
@@ -102,12 +100,12 @@ class NameReader:
     def _read(self, cell: int, nodes: Iterable[ast.AST]) -> None:
         inside = set[int]()  # the parts of chains that were read
         for node in nodes:
-            if not isinstance(node, ast.expr) or id(node) in inside:
+            if not isinstance(node, _NAMING) or id(node) in inside:
                 continue
             root, names, links = _chain(node)
             inside.update(map(id, links))
             place = (cell, node.lineno)
-            meanings = self._meant(node)
+            meanings = self._meanings_of(root, names)
             for name in meanings:
                 self.uses.setdefault(name, place)
             first = root.id if isinstance(root, ast.Name) else ""
@@ -117,41 +115,31 @@ class NameReader:
     def _meant(self, node: ast.expr) -> list[str]:
         """Return the dotted names that a chain of names can stand for."""
         root, names, _ = _chain(node)
+        return self._meanings_of(root, names)
+
+    def _meanings_of(self, root: ast.expr, names: Sequence[str]) -> list[str]:
         if not isinstance(root, ast.Name):
             return []
         meanings = self._meanings.get(root.id) or [f"{star}.{root.id}" for star in self._stars]
         return [".".join([meaning, *names]) for meaning in meanings]
 
 
-def words_in(code: types.CodeType) -> set[str]:
-    """Return the names, the attributes and the texts such as "sys.modules" in compiled code and its functions."""
-    words: set[str] = set()
-    waiting = [code]
-    while waiting:
-        piece = waiting.pop()
-        words.update(piece.co_names, piece.co_varnames)
-        for constant in piece.co_consts:
-            if isinstance(constant, types.CodeType):
-                waiting.append(constant)
-            elif isinstance(constant, str):
-                words.update(names_in_dotted(constant))
-    return words
+def nodes_of(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes in the order of the text, all but `ctx`, which only says how a name is used.
 
-
-def names_in_dotted(text: str) -> list[str]:
-    """Return the names in a text such as "torch.nn"; none if it is not one name, or names with dots."""
-    return text.split(".") if text.replace(".", "_").isidentifier() else []
-
-
-def nodes_of(tree: ast.Module, skip_main: bool) -> Iterator[ast.AST]:
-    """Yield the nodes in the order of the text, without recursion: an expression can be thousands of terms long."""
+    Without recursion: an expression can be thousands of terms long.
+    """
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         yield node
-        inside = [*ast.iter_child_nodes(node)]
-        if skip_main and isinstance(node, ast.If) and asks_for_main(node.test):
-            inside = [*node.orelse]
+        inside: list[ast.AST] = []
+        for name in node._fields:
+            field = getattr(node, name, None)
+            if isinstance(field, list):
+                inside += [part for part in field if isinstance(part, ast.AST)]
+            elif isinstance(field, ast.AST) and name != "ctx":
+                inside.append(field)
         waiting += reversed(inside)
 
 

@@ -8,8 +8,8 @@ one of its own.
 import ast
 from collections.abc import Iterator
 
-from autograder.source.names_used import names_in_dotted, nodes_of
-from autograder.source.text import cells, leaves_main_out, parsed
+from autograder.source.names_used import nodes_of
+from autograder.source.pieces import names_in_dotted, pieces
 
 # they change little but their arguments, and random numbers, which every test begins anew
 QUIET_MODULES = {
@@ -62,12 +62,10 @@ SET_ON_PARTS = {"bias", "lr", "weight"}
 
 def reaches_outside(text: str, filename: str) -> bool:
     """Whether any piece of a text, a script or a notebook, can change what is not of its own module."""
-    skip_main = leaves_main_out(text)
     nodes: list[ast.AST] = []
-    for _, code in cells(text, filename):
-        tree = parsed(code)
-        if tree is not None:
-            nodes += nodes_of(tree, skip_main)
+    for piece in pieces(text, filename):
+        if piece.is_valid:
+            nodes += nodes_of(piece.tree)
     imported = set[str]()
     methods = set[ast.stmt]()
     for node in nodes:

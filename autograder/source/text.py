@@ -160,12 +160,13 @@ def leaves_main_out(text: str) -> bool:
 
 
 def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Module:
-    """Parse the code with that block disabled, whatever `__name__` is; raises the exceptions of `compile`."""
+    """Parse the code, with nothing in that block, whatever `__name__` is; raises the exceptions of `compile`."""
     tree = parse(code, filename)
     blocks: list[Any] = [tree] if leaves_out else []
     for block in blocks:  # without expressions, which are most of a tree
         if isinstance(block, ast.If) and asks_for_main(block.test):
             block.test = ast.copy_location(ast.Constant(False), block.test)
+            block.body = [ast.copy_location(ast.Pass(), block.body[0])]
         for inside in ("body", "orelse", "finalbody", "handlers", "cases"):
             blocks += getattr(block, inside, ())
     return tree

@@ -26,6 +26,7 @@ BELOW = [
     "source",
     "source.magics",
     "source.names_used",
+    "source.pieces",
     "source.side_effects",
     "source.text",
     "version",

@@ -437,6 +437,36 @@ def test_a_name_of_a_newer_library_is_named(grader: Grader) -> None:
 SPINS = "while True:\n    pass\n"
 
 
+REFUSED = {
+    "a late future": "from __future__ import annotations",
+    "an unknown future": "from __future__ import nothing",
+    "a late global": "global above",
+    "a late global in a block": "for _ in range(0):\n    above = 2\n    global above",
+    "a return": "return above",
+    "a break": "if above:\n    break",
+    "a nonlocal name": "def f():\n    nonlocal above",
+    "a wait in a function": "def f():\n    await above",
+    "a deleted call": "del above()",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED.values(), ids=REFUSED)
+def test_nothing_runs_of_a_text_that_python_does_not_compile(line: str) -> None:
+    text = f"above = 1\n{line}\n"
+    with pytest.raises(SyntaxError) as refused:
+        compile(text, "net.py", "exec", dont_inherit=True)
+    module, told = load(text)
+    (error,) = map(told_exception, told["errors"])
+    assert (error.type, refused.value.msg in error.text) == ("SyntaxError", True)
+    assert not hasattr(module, "above")
+
+
+def test_what_stands_below_main_is_not_compiled() -> None:
+    block = "if __name__ == '__main__':\n    yield 1\nelse:\n    below = 1\n"
+    module, told = load(f"{block}for _ in range(2):\n    above = below\n")
+    assert (module.above, told["errors"]) == (1, [])
+
+
 LONG = {
     "an endless loop": SPINS,
     "a sleep that swallows": (

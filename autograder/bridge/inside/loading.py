@@ -1,11 +1,7 @@
 """Loading a student's text: one statement after another, within a time limit that stops one of them."""
 
-import __future__
-
 import ast
-import functools
 import inspect
-import operator
 import signal
 import sys
 import threading
@@ -20,8 +16,8 @@ import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
 from autograder.bridge.shared.errors import ENDING, kept_by
-from autograder.source.names_used import LEADING_ELSEWHERE, words_in
-from autograder.source.text import without_main
+from autograder.source.names_used import LEADING_ELSEWHERE
+from autograder.source.pieces import Piece
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -31,9 +27,6 @@ Place = tuple[str, int]  # the name of a piece, and a line of it
 # repeated, because an exception in a callback or in __del__ is printed and lost
 AGAIN_SECONDS = 0.5
 CLOCK_FACTOR = 5  # by the clock, for code that sleeps
-_FUTURES = functools.reduce(
-    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _TIMERS = (
@@ -141,7 +134,6 @@ class TextLoading:
     spaces: tuple[dict[str, Any], Any]
     limit: LoadingLimit
     skipped: Collection[Place] = ()
-    leaves_main_out: bool = True
     failures: list[BaseException | Place] = field(default_factory=list)
     stopped: list[Place] = field(default_factory=list)
     absent: list[Missing] = field(default_factory=list)
@@ -154,12 +146,11 @@ class TextLoading:
     _loop: "AbstractEventLoop | None" = None
     _modules: "_Modules" = field(default_factory=lambda: _Modules())
 
-    def run(self, code: str, name: str) -> Any:
+    def run(self, piece: Piece) -> Any:
         """Run a piece; return the value of its last statement, None if that is no expression."""
         try:
-            tree = without_main(code, name, self.leaves_main_out)
-            with absent_allowed(name, tree, self.absent), self.limit.kept():
-                return self._run(tree, name)
+            with absent_allowed(piece.name, piece.tree, self.absent), self.limit.kept():
+                return self._run(piece)
         except Exception as error:  # Python cannot read the piece
             self.failures.append(error)
         except BaseException as error:
@@ -173,33 +164,30 @@ class TextLoading:
         if self._loop is not None:
             self._loop.close()
 
-    def _run(self, tree: ast.Module, name: str) -> Any:
-        whole = compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        self.words |= words_in(whole)
+    def _run(self, piece: Piece) -> Any:
+        self.words |= piece.words
         if not LEADING_ELSEWHERE.isdisjoint(self.words):
             self._modules.keep()
-        flags = whole.co_flags & _FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        run = self._completed if whole.co_flags & inspect.CO_COROUTINE else _driven
-        waiting = iter(tree.body)
-        skipped = _lines_to_skip(tree, name, self.skipped)
+        run = self._completed if piece.waits else _driven
+        waiting = iter(zip(piece.tree.body, piece.statements, strict=True))
+        skipped = _lines_to_skip(piece, self.skipped)
         while True:
             try:
-                return run(self._statements(waiting, skipped, name, flags))
+                return run(self._statements(waiting, skipped, piece.name))
             except LoadingTimeoutError:
-                self._add_stop(self._statement, name)
+                self._add_stop(self._statement, piece.name)
 
     async def _statements(
-        self, waiting: Iterator[ast.stmt], skipped: Collection[ast.stmt], name: str, flags: int
+        self, waiting: Iterator[tuple[ast.stmt, CodeType]], skipped: Collection[ast.stmt], name: str
     ) -> Any:
         """Run these statements; the value is that of the last one."""
         value = None
-        for statement in waiting:
+        for statement, code in waiting:
             self._statement = statement
             value = None
             if statement in skipped:
                 self._add_stop(statement, name)
                 continue
-            code = _compiled(statement, name, flags)
             try:
                 self.limit.begin()
                 value = eval(code, *self.spaces)
@@ -285,16 +273,6 @@ class _Modules:
             )
 
 
-def _compiled(statement: ast.stmt, name: str, flags: int) -> CodeType:
-    tree: ast.Expression | ast.Module = ast.Module([statement], [])
-    mode = "exec"
-    if isinstance(statement, ast.Expr):
-        tree = ast.Expression(statement.value)
-        mode = "eval"
-    code: CodeType = compile(tree, name, mode, flags, dont_inherit=True)
-    return code
-
-
 def _driven(statements: Coroutine[Any, Any, Any]) -> Any:
     """Run statements that wait for nothing."""
     try:
@@ -316,12 +294,12 @@ def _names_set_by(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _lines_to_skip(tree: ast.Module, name: str, skipped: Collection[Place]) -> Collection[ast.stmt]:
+def _lines_to_skip(piece: Piece, skipped: Collection[Place]) -> Collection[ast.stmt]:
     """Return the statements in the places to skip.
 
     Of a line that holds several statements, as below a cell magic, the definitions are kept.
     """
-    there = [node for node in tree.body if (name, node.lineno) in skipped]
+    there = [node for node in piece.tree.body if (piece.name, node.lineno) in skipped]
     lines = Counter(node.lineno for node in there)
     return [
         node

@@ -37,6 +37,7 @@ from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.bridge.shared.random_states import random_states, seed_all
 from autograder.source import text as source
+from autograder.source.pieces import pieces
 
 # plain data, or without an interface for tests
 _NO_OBJECTS_OF = {*sys.stdlib_module_names, "torch", "numpy"}
@@ -113,17 +114,17 @@ class Server:
             (space, names),
             loading.LoadingLimit(limit),
             {(str(name), int(line)) for name, line in skipped},
-            source.leaves_main_out(text),
         )
         nobody = nobody_there(filename, own_shell if "IPython" in text else None)
         with loading.own_settings(), closing(text_loading), nobody:
-            for name, code in source.cells(text, filename):
-                linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+            for piece in pieces(text, filename):
+                lines = piece.code.splitlines(keepends=True)
+                linecache.cache[piece.name] = (len(piece.code), None, lines, piece.name)
                 if text_loading.has_ended:
                     continue
                 if history:
-                    history.begin(code)
-                value = text_loading.run(code, name)
+                    history.begin(piece.code)
+                value = text_loading.run(piece)
                 if history:
                     history.end(value)
         self.words = text_loading.words
