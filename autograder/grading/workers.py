@@ -232,7 +232,9 @@ class LoadedSubmission:
         """Return the names in the file, found by a worker that has not run it."""
         names = NamesInText([], [])
         filename = _name(self.assignment, self.file)
-        answer = connection.request("names_used", text=self.file.text, filename=filename)
+        answer = connection.request(
+            "names_used", text=self.file.text, filename=filename, wanted=self._forbidden
+        )
         with malformed("a list of names"):
             reply = claims.table(answer)
             for kind, found_names in (("uses", names.used), ("dynamic", names.looked_up)):

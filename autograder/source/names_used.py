@@ -6,11 +6,12 @@ followed, and nothing is executed.
 """
 
 import ast
+import builtins
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from autograder.source.pieces import pieces
+from autograder.source.pieces import names_in_dotted, pieces
 
 DYNAMIC = {
     "getattr", "getattr_static", "getmembers", "getmodule", "attrgetter", "methodcaller", "get_field", "locate",
@@ -22,9 +23,10 @@ DYNAMIC_MODULES = {  # or parts of torch
     "pickle", "marshal", "ctypes", "gc", "timeit", "runpy", "pydoc", "jit", "_C", "overrides",
 }  # fmt: skip
 # Code without these words reaches only what it names: neither modules by their names in a table, nor
-# PyTorch's operators past its functions. A class with annotated fields names `__annotations__`.
+# PyTorch's operators past its functions.
 LEADING_ELSEWHERE = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
-LEADING_ELSEWHERE |= (DYNAMIC | DYNAMIC_MODULES) - {"__annotations__"}
+LEADING_ELSEWHERE |= DYNAMIC | DYNAMIC_MODULES
+GIVEN = {*vars(builtins), "__builtins__", "get_ipython"}  # names that a text need not bind
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 RUN_AS_PYTHON = {
     "torch.jit",
@@ -40,15 +42,23 @@ LONGEST_MEANING = 20  # components
 Place = tuple[int, int]  # the cell and the line
 
 
-def names_used(text: str, filename: str) -> dict[str, list[Any]]:
+def names_used(
+    text: str, filename: str, wanted: Collection[str] | None = None
+) -> dict[str, list[Any]]:
     """Return the dotted names in the text with their first places, as notes for a person.
 
     `uses` lists [name, line, cell], cell 0 for a `.py`; aliases are followed, so `from torch import
     nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
-    the same form.
+    the same form. Both are empty if the text has no word that can lead to one of the `wanted` names.
     """
     valid = [piece for piece in pieces(text, filename) if piece.is_valid]
-    reader = NameReader([piece.tree for piece in valid])
+    if wanted is not None:
+        words = Words()
+        for piece in valid:
+            words.add(piece.nodes)
+        if not words.lead_to(wanted):
+            return {"uses": [], "dynamic": []}
+    reader = NameReader([piece.nodes for piece in valid])
     numbers = [piece.cell for piece in valid]
     return {
         kind: [[name, line, numbers[cell]] for name, (cell, line) in places.items()]
@@ -56,15 +66,58 @@ def names_used(text: str, filename: str) -> dict[str, list[Any]]:
     }
 
 
+class Words:
+    """The words of a text with which it can reach what is not its own, collected piece by piece."""
+
+    def __init__(self) -> None:
+        self._names = set[str]()
+        self._others = set[str]()  # attributes, imports, and texts such as "sys.modules"
+        self._has_star = False
+
+    def add(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            if isinstance(node, ast.Name):
+                self._names.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                self._others.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                self._others.update(names_in_dotted(node.value))
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                self._add_import(node)
+            elif isinstance(node, ast.MatchClass):
+                self._others.update(node.kwd_attrs)
+
+    def _add_import(self, node: ast.Import | ast.ImportFrom) -> None:
+        imported = [alias.name for alias in node.names]
+        self._has_star |= "*" in imported
+        if isinstance(node, ast.ImportFrom):
+            imported.append(node.module or "")
+        for name in imported:
+            self._others.update(name.split("."))
+
+    def lead_to(self, names: Iterable[str]) -> bool:
+        """Whether the text can reach one of these dotted names, or what it does not name."""
+        last = {name.rpartition(".")[2] for name in names}
+        return not LEADING_ELSEWHERE.union(last).isdisjoint(self.all())
+
+    def all(self) -> set[str]:
+        """Return them, without names that only the text can bind, and without methods such as `model.eval()`."""
+        words = self._others | (self._names if self._has_star else self._names & GIVEN)
+        if not {"builtins", "__builtins__"} & words:
+            words -= METHODS - self._names
+        if "sys" not in words:
+            words.discard("modules")
+        return words
+
+
 class NameReader:
     """Reads a text, or a notebook's cells in order: `uses` and `dynamic` are the first places of names."""
 
-    def __init__(self, trees: Iterable[ast.Module]) -> None:
+    def __init__(self, cells: Sequence[Sequence[ast.AST]]) -> None:
         self.uses: dict[str, Place] = {}
         self.dynamic: dict[str, Place] = {}
         self._meanings = defaultdict[str, dict[str, None]](dict)  # sets that keep their order
         self._stars: dict[str, None] = {}
-        cells = [[*nodes_of(tree)] for tree in trees]
         for nodes in cells:
             for node in nodes:
                 self._bind(node)
@@ -122,25 +175,6 @@ class NameReader:
             return []
         meanings = self._meanings.get(root.id) or [f"{star}.{root.id}" for star in self._stars]
         return [".".join([meaning, *names]) for meaning in meanings]
-
-
-def nodes_of(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes in the order of the text, all but `ctx`, which only says how a name is used.
-
-    Without recursion: an expression can be thousands of terms long.
-    """
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        inside: list[ast.AST] = []
-        for name in node._fields:
-            field = getattr(node, name, None)
-            if isinstance(field, list):
-                inside += [part for part in field if isinstance(part, ast.AST)]
-            elif isinstance(field, ast.AST) and name != "ctx":
-                inside.append(field)
-        waiting += reversed(inside)
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str], list[ast.expr]]:

@@ -7,6 +7,7 @@ import functools
 import inspect
 import operator
 import types
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
 from autograder.source.text import cells, leaves_main_out, without_main
@@ -43,6 +44,10 @@ class Piece:
         return without_main(self.code, self.name, self._leaves_main_out)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return [*_nodes_of(self.tree)]
+
+    @cached_property
     def statements(self) -> list[types.CodeType]:
         """The code of each statement; if it is an expression, it returns the value."""
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -56,11 +61,6 @@ class Piece:
     def waits(self) -> bool:
         """Whether a statement at the top waits for something."""
         return any(code.co_flags & inspect.CO_COROUTINE for code in self.statements)
-
-    @cached_property
-    def words(self) -> set[str]:
-        """The names, the attributes and the texts such as "sys.modules" in the code and its functions."""
-        return set[str]().union(*map(_words_in, self.statements))
 
 
 @lru_cache(maxsize=1)  # a worker reads the names in a text, runs it, and can run it again
@@ -80,19 +80,23 @@ def _compiled(statement: ast.stmt, name: str, flags: int) -> types.CodeType:
     return code
 
 
-def _words_in(code: types.CodeType) -> set[str]:
-    """Return the names, the attributes and the texts such as "sys.modules" in compiled code and its functions."""
-    words: set[str] = set()
-    waiting = [code]
+def _nodes_of(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes in the order of the text, all but `ctx`, which only says how a name is used.
+
+    Without recursion: an expression can be thousands of terms long.
+    """
+    waiting: list[ast.AST] = [tree]
     while waiting:
-        piece = waiting.pop()
-        words.update(piece.co_names, piece.co_varnames)
-        for constant in piece.co_consts:
-            if isinstance(constant, types.CodeType):
-                waiting.append(constant)
-            elif isinstance(constant, str):
-                words.update(names_in_dotted(constant))
-    return words
+        node = waiting.pop()
+        yield node
+        inside: list[ast.AST] = []
+        for name in node._fields:
+            field = getattr(node, name, None)
+            if isinstance(field, list):
+                inside += [part for part in field if isinstance(part, ast.AST)]
+            elif isinstance(field, ast.AST) and name != "ctx":
+                inside.append(field)
+        waiting += reversed(inside)
 
 
 def names_in_dotted(text: str) -> list[str]:

@@ -8,7 +8,6 @@ one of its own.
 import ast
 from collections.abc import Iterator
 
-from autograder.source.names_used import nodes_of
 from autograder.source.pieces import names_in_dotted, pieces
 
 # they change little but their arguments, and random numbers, which every test begins anew
@@ -65,7 +64,7 @@ def reaches_outside(text: str, filename: str) -> bool:
     nodes: list[ast.AST] = []
     for piece in pieces(text, filename):
         if piece.is_valid:
-            nodes += nodes_of(piece.tree)
+            nodes += piece.nodes
     imported = set[str]()
     methods = set[ast.stmt]()
     for node in nodes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Limits
 from autograder.course.reading import load_course
 from autograder.source import text as source
-from autograder.source.names_used import names_used
+from autograder.source.names_used import Words, names_used
 from tests.autograder.sampling import sampled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,8 +129,8 @@ def test_uses_in_a_notebook_have_their_cell():
     "look",
     [
         "f = object.__getattribute__(nn, n)",
-        "f = methodcaller(n)(nn)",
-        "f = dict(getmembers(nn))[n]",
+        "from operator import methodcaller\nf = methodcaller(n)(nn)",
+        "from inspect import getmembers\nf = dict(getmembers(nn))[n]",
         "f = g.__globals__[n]",
         "import pickle\nf = pickle.loads(data)",
         "import pydoc\nf = pydoc.locate(name)",
@@ -151,7 +152,9 @@ def test_uses_in_a_notebook_have_their_cell():
     ],
 )
 def test_untraceable_references_are_listed(look):
-    assert names_used(look, "net.py")["dynamic"] != []
+    listed = names_used(look, "net.py")
+    assert listed["dynamic"] != []
+    assert names_used(look, "net.py", wanted=[]) == listed
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,39 @@ def test_what_names_the_thing_it_looks_up_is_no_lookup(text):
     ],
 )
 def test_lookups_by_pythons_own_functions_are_listed(text):
-    assert names_used(text, "net.py")["dynamic"] == [["eval", 2, 0]]
+    assert names_used(text, "net.py", wanted=[])["dynamic"] == [["eval", 2, 0]]
+
+
+LEADS = {
+    "an attribute": "import torch\nf = torch.layer_norm",
+    "an import": "from torch.nn.functional import layer_norm as f",
+    "an import of all": "from torch import *\nf = layer_norm",
+    "a text": "f = operations['torch.layer_norm']",
+    "a pattern": "import torch\nmatch torch:\n    case object(layer_norm=f):\n        pass",
+    "a table of modules": "import sys\nf = sys.modules[name]",
+    "what IPython is asked for": "f = get_ipython().user_ns[name]",
+}
+KEEPS = {
+    "a function of its own": "def layer_norm(x):\n    return x\nlayer_norm(1)",
+    "a variable": "layer_norm = 1\nprint(layer_norm)",
+    "an argument": "def f(layer_norm):\n    return layer_norm",
+    "a model's modules": "layers = [*model.modules()]",
+    "a model's mode": "model.eval()",
+    "a sentence": "f = 'write layer_norm yourself'",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [*((text, True) for text in LEADS.values()), *((text, False) for text in KEEPS.values())],
+    ids=[*LEADS, *KEEPS],
+)
+def test_operators_are_watched_if_the_text_can_lead_to_a_forbidden_one(text, leads):
+    words = Words()
+    words.add(ast.walk(ast.parse(text)))
+    assert words.lead_to(["torch.layer_norm"]) == leads
+    if not leads:
+        assert names_used(text, "net.py", ["torch.layer_norm"]) == {"uses": [], "dynamic": []}
 
 
 @pytest.mark.parametrize("text", ["def (", "x = \x00", "  indented", "'", "\N{SNOWMAN}", ""])

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from autograder.source import text as source
-from autograder.source.names_used import LEADING_ELSEWHERE
+from autograder.source.names_used import Words
 
 Place = tuple[str, int]  # the file, as a traceback names it, and the line; "" and 0 if unknown
 IMMUTABLE = 1 << 8  # a flag of classes that are written in C
@@ -70,10 +70,9 @@ class Entries:
         self._watches_operators = True
         self.watches_sizes = bool(self._limits)
 
-    def expect(self, words: Collection[str]) -> None:
+    def expect(self, words: Words) -> None:
         """Say which words stand in the code that is recorded: without certain ones, no operator has to be watched."""
-        last_names = {last for _, last in self._names}
-        self._meets_operators = not LEADING_ELSEWHERE.union(last_names).isdisjoint(words)
+        self._meets_operators = words.lead_to(last for _, last in self._names)
 
     def begin(self, forbids: Collection[str] = ()) -> None:
         """Forget what was entered, and watch as closely as a test needs that `forbids` these names.

@@ -16,7 +16,7 @@ import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
 from autograder.bridge.shared.errors import ENDING, kept_by
-from autograder.source.names_used import LEADING_ELSEWHERE
+from autograder.source.names_used import Words
 from autograder.source.pieces import Piece
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class TextLoading:
     stopped: list[Place] = field(default_factory=list)
     absent: list[Missing] = field(default_factory=list)
     has_ended: bool = False
-    words: set[str] = field(default_factory=set)  # names, attributes and short texts in the code
+    words: Words = field(default_factory=Words)
     _unbound: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
     _statement: ast.stmt = field(default_factory=ast.Pass)
@@ -165,8 +165,8 @@ class TextLoading:
             self._loop.close()
 
     def _run(self, piece: Piece) -> Any:
-        self.words |= piece.words
-        if not LEADING_ELSEWHERE.isdisjoint(self.words):
+        self.words.add(piece.nodes)
+        if self.words.lead_to(()):
             self._modules.keep()
         run = self._completed if piece.waits else _driven
         waiting = iter(zip(piece.tree.body, piece.statements, strict=True))

@@ -37,6 +37,7 @@ from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.bridge.shared.random_states import random_states, seed_all
 from autograder.source import text as source
+from autograder.source.names_used import Words
 from autograder.source.pieces import pieces
 
 # plain data, or without an interface for tests
@@ -50,7 +51,7 @@ class Server:
         self,
         module: types.ModuleType,
         is_own: Callable[[types.FrameType], bool] = source.is_in_cells,
-        words: Collection[str] | None = None,
+        words: Words | None = None,
     ) -> None:
         """`is_own` decides which frames of a traceback are the student's; `words` are in its code, if that is known."""
         self.module = module

@@ -68,7 +68,8 @@ class Worker(Server):
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
         answer_to_load = self.run_text(text, filename, names, limit, skipped)
-        self.entries.expect(self.words or ())
+        if self.words is not None:
+            self.entries.expect(self.words)
         return answer_to_load
 
     def _forget_module(self) -> None:

@@ -13,6 +13,7 @@ from autograder.bridge.shared.errors import RemoteException, missing_name, told_
 
 if TYPE_CHECKING:
     from autograder.bridge.inside.entries import Place
+    from autograder.source.names_used import Words
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Loaded:
     failures: tuple[RemoteException, ...] = ()
     absent: tuple[tuple[str, int, str], ...] = ()
     seconds: float = 0.0
-    words: frozenset[str] = frozenset()  # in its code
+    words: "Words | None" = None
 
     @property
     def problem(self) -> str:
@@ -94,7 +95,7 @@ def load(text: str, filename: str, name: str = "", seconds: float | None = None)
         raise KeyboardInterrupt
     absent = tuple((missing, line, piece) for missing, line, piece in answer["absent"])
     seconds_taken = time.process_time() - begun
-    return Loaded(server.module, failures, absent, seconds_taken, frozenset(server.words or ()))
+    return Loaded(server.module, failures, absent, seconds_taken, server.words)
 
 
 def from_file(filename: str) -> Callable[[types.FrameType], bool]:
