@@ -68,6 +68,7 @@ class Entries:
         self._mode = _Operators(self) if any(root == "torch" for root, _ in self._names) else None
         self._meets_operators = True
         self._watches_operators = True
+        self._watches_packages = bool(self._packages)
         self.watches_sizes = bool(self._limits)
 
     def expect(self, words: Words) -> None:
@@ -77,10 +78,12 @@ class Entries:
     def begin(self, forbids: Collection[str] = ()) -> None:
         """Forget what was entered, and watch as closely as a test needs that `forbids` these names.
 
-        Watching each operator costs time, and looking at the size of each tensor even more.
+        Watching each operator costs time, looking at the size of each tensor even more, and so does
+        looking at each call for those of a package.
         """
         self.found.clear()
         self._told = 0
+        self._watches_packages = not self._packages.isdisjoint(forbids)
         self.watches_sizes = not self._limits.keys().isdisjoint(forbids)
         self._watches_operators = self.watches_sizes or (self._meets_operators and bool(forbids))
 
@@ -97,14 +100,14 @@ class Entries:
         profiler = sys.getprofile()
         mode = self._mode if active and self._watches_operators else None
         self._active = active
-        if self._packages:
+        if self._watches_packages:
             sys.setprofile(self._profile if active else None)
         try:
             with mode or nullcontext():
                 yield
         finally:
             self._active = before
-            if self._packages:
+            if self._watches_packages:
                 sys.setprofile(profiler)
 
     def install(self, *modules: ModuleType) -> ExitStack:

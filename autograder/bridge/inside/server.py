@@ -293,7 +293,7 @@ class Server:
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
-        if now.tensors.keys() != old.values.keys() or now.flags().keys() != old.flags.keys():
+        if now.tensors.keys() != old.names or now.flags().keys() != old.flags.keys():
             return {"description": self.describe(module)}
         return now.changes_since(old)
 

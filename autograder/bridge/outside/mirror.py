@@ -204,7 +204,7 @@ class RemoteModule(Mirror, MirroredModule):
         tensors = module_state.tensors
         for name, value in claims.table(change["values"]).items():
             _renew(tensors[name], claimed_tensor(value))
-            self._sent.values[name] = value.clone()
+            self._sent.renew(name, value)
         for name, flag in claims.table(change["flags"]).items():
             self._sent.flags[name] = claims.flag(flag)
             tensors[name].requires_grad_(flag)

@@ -4,11 +4,12 @@ Methods such as `named_parameters` are not called: the student may have overridd
 are too slow.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Set
 from typing import Any
 
 import torch
 from torch import nn
+from torch._utils import _flatten_dense_tensors
 
 
 class ModuleState:
@@ -38,9 +39,7 @@ class ModuleState:
 
         The `modes` are all there if one of them changed. None if nothing did.
         """
-        values = {
-            name: t.detach() for name, t in self.tensors.items() if not is_same(t, old.values[name])
-        }
+        values = old.other_values(self.tensors)
         flags = {name: flag for name, flag in self.flags().items() if flag != old.flags[name]}
         modes = self.modes()
         if not values and not flags and modes == old.modes:
@@ -50,11 +49,12 @@ class ModuleState:
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
         """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
         for name, part in self.own:
-            prefix = f"{name}." if name else ""
-            passing = vars(part).get("_non_persistent_buffers_set", ())
-            for key, tensor in vars(part).get(book, {}).items():
-                if tensor is not None:
-                    yield prefix + key, tensor, key not in passing
+            if tensors := vars(part).get(book):
+                prefix = f"{name}." if name else ""
+                passing = vars(part).get("_non_persistent_buffers_set", ())
+                for key, tensor in tensors.items():
+                    if tensor is not None:
+                        yield prefix + key, tensor, key not in passing
 
     def _once(self, book: str, taken: set[int]) -> dict[str, torch.Tensor]:
         """Return the tensors of `all` that are not in `taken` yet, by their first names."""
@@ -71,9 +71,47 @@ class Snapshot:
 
     def __init__(self, module: nn.Module) -> None:
         state = ModuleState(module)
-        self.values = {name: tensor.detach().clone() for name, tensor in state.tensors.items()}
         self.flags = state.flags()
         self.modes = state.modes()
+        tensors = state.tensors
+        self._shapes = _shapes(tensors)
+        self._numbers = _in_one_row(tensors.values())
+        self._values: dict[str, torch.Tensor] = {}
+        if self._numbers is None:
+            self._values = {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+    @property
+    def names(self) -> Set[str]:
+        """The names of the tensors."""
+        return self._shapes.keys()
+
+    def renew(self, name: str, value: torch.Tensor) -> None:
+        """Put a copy in place of an earlier value."""
+        self._values = self._by_name()
+        self._values[name] = value.clone()
+        self._shapes[name] = value.shape
+        self._numbers = None
+
+    def other_values(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return those of these tensors, with the same names, whose values are other ones now."""
+        if self._numbers is not None and self._shapes == _shapes(tensors):
+            numbers = _in_one_row(tensors.values())
+            if numbers is not None and torch.equal(numbers, self._numbers):
+                return {}
+        values = self._by_name()
+        return {
+            name: tensor.detach()
+            for name, tensor in tensors.items()
+            if not is_same(tensor, values[name])
+        }
+
+    def _by_name(self) -> dict[str, torch.Tensor]:
+        if self._numbers is None:
+            return self._values
+        pieces = self._numbers.split([shape.numel() for shape in self._shapes.values()])
+        return {
+            name: piece.view(shape) for (name, shape), piece in zip(self._shapes.items(), pieces)
+        }
 
 
 def is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
@@ -83,6 +121,19 @@ def is_same(first: torch.Tensor, other: torch.Tensor) -> bool:
     if first.is_meta or torch.equal(first, other):
         return True
     return bool(((first == other) | ((first != first) & (other != other))).all())
+
+
+def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _in_one_row(tensors: Collection[torch.Tensor]) -> torch.Tensor | None:
+    """Return a copy of all numbers, one tensor after the other; None if they are not all of the most usual kind."""
+    for tensor in tensors:
+        if tensor.dtype != torch.float32 or tensor.layout != torch.strided or not tensor.is_cpu:
+            return None
+    with torch.no_grad():
+        return _flatten_dense_tensors([*tensors]) if tensors else None
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:

@@ -1,0 +1,90 @@
+"""What changed in a module since a moment before, whatever its numbers are and however they were changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from autograder.bridge.shared.module_state import ModuleState, Snapshot
+
+
+class Net(nn.Module):
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 3)
+        self.tied = nn.Linear(2, 3)
+        self.tied.weight = self.first.weight
+        self.register_buffer("mean", torch.tensor([1.0, 0.0]))
+        self.extra = KINDS[kind]()
+
+
+KINDS: dict[str, Callable[[], nn.Module]] = {
+    "ordinary": nn.Identity,
+    "whole numbers": lambda: nn.BatchNorm1d(2),
+    "of other types": lambda: nn.Linear(2, 2).double(),
+    "without numbers": lambda: nn.Linear(2, 2, device="meta"),
+    "transposed": lambda: _transposed(),
+    "without parameters": lambda: nn.ModuleList(),
+}
+
+
+def _transposed() -> nn.Module:
+    layer = nn.Linear(2, 3)
+    layer.weight = nn.Parameter(torch.randn(2, 3).T)
+    return layer
+
+
+def _swap(net: Net) -> None:
+    net.first.bias.data = net.first.bias.flip(0).detach()
+
+
+CHANGES: dict[str, tuple[Callable[[Net], object], list[str]]] = {
+    "nothing": (lambda net: None, []),
+    "a new tensor with the same numbers": (
+        lambda net: setattr(net.first.bias, "data", net.first.bias.detach().clone()),
+        [],
+    ),
+    "minus zero": (lambda net: net.mean.mul_(torch.tensor([1.0, -1.0])), []),
+    "a number": (lambda net: net.tied.bias.data.add_(1), ["tied.bias"]),
+    "a tied number": (lambda net: net.tied.weight.data[0, 0].add_(1), ["first.weight"]),
+    "the order": (_swap, ["first.bias"]),
+    "NaN": (lambda net: net.mean.fill_(math.nan), ["mean"]),
+    "a shape": (lambda net: setattr(net, "mean", net.mean.view(2, 1)), ["mean"]),
+    "a type": (lambda net: setattr(net, "mean", net.mean.double()), ["mean"]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("change", "names"), CHANGES.values(), ids=CHANGES)
+def test_changed_values_are_told_and_no_others(
+    kind: str, change: Callable[[Net], object], names: list[str]
+) -> None:
+    torch.manual_seed(1)
+    net = Net(kind)
+    before = Snapshot(net)
+    change(net)
+    told = ModuleState(net).changes_since(before)
+    assert [*(told or {"values": {}})["values"]] == names
+    for name, value in (told or {"values": {}})["values"].items():
+        assert torch.equal(value, ModuleState(net).tensors[name]) or value.isnan().any()
+
+
+def test_numbers_that_stay_nan_are_no_change() -> None:
+    net = Net("ordinary")
+    net.mean.fill_(math.nan)
+    assert ModuleState(net).changes_since(Snapshot(net)) is None
+
+
+def test_a_renewed_value_is_no_change_and_the_others_are_kept() -> None:
+    net = Net("ordinary")
+    before = Snapshot(net)
+    net.mean.add_(1)
+    net.first.bias.data.add_(1)
+    before.renew("mean", net.mean)
+    told = ModuleState(net).changes_since(before)
+    assert told is not None
+    assert [*told["values"]] == ["first.bias"]
