@@ -123,7 +123,7 @@ def failed_alone(
         failure
         for failure in failures
         if not (failure.stops_the_rest or failure.took_too_long)
-        and failure.type != "NotImplementedError"
+        and not failure.says_unwritten
         and not any(f"'{name}'" in failure.text for name in absent)
     ]
 
@@ -326,7 +326,7 @@ def _harmless(line: str) -> str:
 
 def _raised(error: RemoteException, full: bool) -> str:
     where = error.frames[-1] if error.frames else None
-    if error.type == "NotImplementedError":
+    if error.says_unwritten:
         name = f"`{where.function}`" if where and where.function else "This part"
         if where and where.below:
             return stops_before_code(where)

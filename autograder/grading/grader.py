@@ -18,7 +18,12 @@ from autograder.grading.follow_through import FollowThrough
 from autograder.grading.notes import limited_notes, notes_of
 from autograder.grading.prepared import PreparedAssignment, PreparedCourse
 from autograder.grading.sent_requests import sent_requests
-from autograder.grading.suite_run import SubmissionExaminee, TrustedExaminee, failures_of_solution
+from autograder.grading.suite_run import (
+    SubmissionExaminee,
+    TrustedExaminee,
+    failures_of_solution,
+    gives_an_answer,
+)
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
@@ -273,5 +278,5 @@ def _transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
     return {
         ending.test: ending.transcript
         for ending in endings
-        if ending.failed and ending.transcript is not None
+        if ending.failed and ending.transcript is not None and gives_an_answer(ending)
     }

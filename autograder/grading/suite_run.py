@@ -178,7 +178,7 @@ class SubmissionExaminee(Examinee):
         """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if ending.test.name in self._ended_graders:
             return True
-        no_answer = (StudentTimeoutError, StudentCrashedError, MissingNameError)
+        no_answer = (*_STOPPED, MissingNameError)
         return (
             ending.failed and not _not_written(ending) and not isinstance(ending.error, no_answer)
         )
@@ -191,7 +191,7 @@ class SubmissionExaminee(Examinee):
         | success, or the end of the grader                | no                     |
         | a time-out: an endless loop                      | no                     |
         | a crash, alone in its worker, the third or later | no                     |
-        | NotImplementedError                              | no                     |
+        | a line that says that code is not written yet    | no                     |
         | a name that is missing in the second worker, too | no                     |
         | any other failure                                | unless in a second run |
         """
@@ -314,10 +314,14 @@ def _is_of_the_machine(ending: Ending) -> bool:
     return is_starved or isinstance(error, InfrastructureError)
 
 
+def gives_an_answer(ending: Ending) -> bool:
+    """Whether a failing test has an answer of code that is written, which a known mistake can give, too."""
+    return not (_not_written(ending) or isinstance(ending.error, _STOPPED))
+
+
 def _not_written(ending: Ending) -> bool:
-    """Whether the student's code itself says that it is not written yet."""
     error = ending.error
-    return isinstance(error, StudentRaisedError) and error.remote.type == "NotImplementedError"
+    return isinstance(error, StudentRaisedError) and error.remote.says_unwritten
 
 
 def _drop_traceback(error: BaseException) -> None:

@@ -108,7 +108,9 @@ def names(grader: Grader, *edits: tuple[str, str]) -> dict[str, str | None]:
         assert text.count(right) == 1
         text = text.replace(right, wrong)
     grade = grader.grade(Submission("ada", NAME, (SourceFile("adding.py", text),)))
-    failed = {test.name: test.mistake for test in grade.tests if test.outcome == "failed"}
+    failed = {
+        test.name: test.mistake for test in grade.tests if test.outcome not in ("passed", "skipped")
+    }
     assert failed
     return failed
 
@@ -176,6 +178,21 @@ def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded)
     recorded(subtracts=frozenset({FIRST}), forgets_later=frozenset({"test_pushes_add_up"}))
     assert named(grader, None) == {None}
     assert attempted(grader) == {"subtracts"}
+
+
+@pytest.mark.parametrize(
+    ("body", "tries"),
+    [
+        ('raise NotImplementedError("add is not written yet.")', False),
+        ("import os; os._exit(3)", False),
+        ("while True: pass", False),
+        ("import torch; return torch.softmax(torch.tensor([a, b]), -1)", True),
+    ],
+)
+def test_only_an_answer_of_written_code_is_compared_with_mistakes(grader, body, tries):
+    """PyTorch raises NotImplementedError, too: softmax takes no whole numbers."""
+    assert set(names(grader, ("together = a + b", body)).values()) == {None}
+    assert bool(attempted(grader)) == tries
 
 
 def test_only_mistakes_that_fail_the_same_tests_are_tried(grader, recorded):

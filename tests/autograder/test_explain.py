@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -28,6 +29,7 @@ ENDED = "Your code ended the process that ran it (exit code 1)."
 MISSING = "There is no `attention` in the submission."
 
 
+SOFTMAX = "weights = torch.softmax(scores, -1)"
 LINE = "raise ValueError(str(x))"
 FRAME = Frame("heads.py", 12, "Head.forward", LINE)
 
@@ -41,7 +43,14 @@ def raised(kind="ValueError", text=SECRET, frames=(FRAME,)):
     [
         (raised(), f"Your code raised a ValueError: {SECRET} (line 12).\n    {LINE}"),
         (raised("IndexError", ""), f"Your code raised an IndexError (line 12).\n    {LINE}"),
-        (raised("NotImplementedError", "x"), "`Head.forward` is not written yet (line 12)."),
+        (
+            raised("NotImplementedError", "x", [replace(FRAME, code="raise NotImplementedError")]),
+            "`Head.forward` is not written yet (line 12).",
+        ),
+        (
+            raised("NotImplementedError", "no softmax of Long", [replace(FRAME, code=SOFTMAX)]),
+            f"Your code raised a NotImplementedError: no softmax of Long (line 12).\n    {SOFTMAX}",
+        ),
         (raised("TypeError", "One.", frames=()), "Your code raised a TypeError: One."),
         (MissingNameError(MISSING), MISSING),
     ],

@@ -104,6 +104,15 @@ class RemoteException:
         return is_no_python or any(kind.__name__ in self.bases for kind in ENDING)
 
     @property
+    def says_unwritten(self) -> bool:
+        """Whether the student's own line says that something is not written yet.
+
+        PyTorch raises NotImplementedError as well, for numbers of a type that an operator does not take.
+        """
+        is_own = not self.frames or "NotImplementedError" in self.frames[-1].code
+        return self.type == "NotImplementedError" and is_own
+
+    @property
     def took_too_long(self) -> bool:
         """Whether a statement at the top of the file was stopped by the limit of loading."""
         return self.type == LOADING_STOPPED
