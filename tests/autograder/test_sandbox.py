@@ -608,6 +608,14 @@ def test_preloaded_modules_are_imported_only_in_their_own_workers(tier):
             )
 
 
+def test_what_every_worker_has_needs_no_fork_server_of_its_own(sandbox):
+    sandbox.warm_up()
+    before = set(sandbox.servers)
+    sandbox.warm_up(["torch.nn", "json"])
+    with sandbox.spawn(limits(), ["torch.nn"]):
+        assert set(sandbox.servers) == before
+
+
 def test_failed_preload_does_not_affect_other_workers(tiers, entry):
     tier = next(tier for tier in ALL if tiers[tier].works)
     with Sandbox(tier, **entry) as sandbox:

@@ -426,7 +426,7 @@ def main() -> None:
     walls.make_room()
     try:
         zygote = Zygote(control, walls, entry)
-        report = {"note": walls.note, "scratch": walls.scratch}
+        report = {"note": walls.note, "scratch": walls.scratch, "modules": sorted(sys.modules)}
         control.sendall(json.dumps(report).encode() + b"\n")
         zygote.serve()
     finally:

@@ -38,6 +38,7 @@ class ForkServer:
         self.note = ""
         self._scratch = ""  # with the folders of its workers, if they have no disks of their own
         self.ready = False
+        self.modules: frozenset[str] = frozenset()  # all that it has imported when it is ready
         self.control, theirs = socket.socketpair()
         self.complaints = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `close`)
         options = {"tier": tier, "entry": entry, "warm": warm, "preload": modules}
@@ -70,6 +71,7 @@ class ForkServer:
         if "problem" in report:
             raise import_failed(self.tier, **report["problem"])
         self.note = report["note"]
+        self.modules = frozenset(report["modules"])
         self._scratch = report["scratch"]
         self.ready = True
 

@@ -80,18 +80,18 @@ class Sandbox(AbstractContextManager["Sandbox"]):
     def warm_up(self, preload: Iterable[str] = ()) -> None:
         """Wait until workers with these modules can be forked at once; raises SandboxUnavailableError."""
         with self._lock:
-            self._ready_server(tuple(preload))
+            self._ready_server(self._shared(tuple(preload)))
 
     def spawn(self, limits: Limits, preload: Iterable[str] = ()) -> WorkerProcess:
         """Start a new worker with these limits.
 
         Workers with the same modules in `preload` share a fork server that has imported them; it is
-        started for the first of these workers. A fork server that has died is restarted once.
-        Raises InfrastructureError if it dies again.
+        started for the first of these workers, unless the first fork server has them anyway. A fork
+        server that has died is restarted once. Raises InfrastructureError if it dies again.
         """
-        modules = tuple(preload)
         last_words = ""
         with self._lock:
+            modules = self._shared(tuple(preload))
             for _ in range(2):
                 server = self._ready_server(modules)
                 try:
@@ -128,6 +128,13 @@ class Sandbox(AbstractContextManager["Sandbox"]):
         with self._lock:
             for modules in list(self.servers):
                 self._discard(modules)
+
+    def _shared(self, modules: Modules) -> Modules:
+        """Return the modules of the fork server that serves these: the first one's, if it has imported them, too."""
+        if modules in self.servers or self._first_modules not in self.servers:
+            return modules
+        first = self._ready_server(self._first_modules)
+        return self._first_modules if first.modules.issuperset(modules) else modules
 
     def _ready_server(self, modules: Modules) -> ForkServer:
         if modules not in self.servers:
