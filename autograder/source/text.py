@@ -173,7 +173,9 @@ def without_main(code: str, filename: str, leaves_out: bool = True) -> ast.Modul
 
 
 def asks_for_main(test: ast.expr) -> bool:
-    """Whether this is `__name__ == "__main__"`."""
+    """Whether this is `__name__ == "__main__"`, or begins with it and `and`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return asks_for_main(test.values[0])
     if (
         not isinstance(test, ast.Compare)
         or not isinstance(test.ops[0], ast.Eq)

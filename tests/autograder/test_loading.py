@@ -461,8 +461,9 @@ def test_nothing_runs_of_a_text_that_python_does_not_compile(line: str) -> None:
     assert not hasattr(module, "above")
 
 
-def test_what_stands_below_main_is_not_compiled() -> None:
-    block = "if __name__ == '__main__':\n    yield 1\nelse:\n    below = 1\n"
+@pytest.mark.parametrize("more", ["", " and SWITCH", " and above and 1 / 0"])
+def test_what_stands_below_main_is_not_compiled(more: str) -> None:
+    block = f"if __name__ == '__main__'{more}:\n    yield 1\nelse:\n    below = 1\n"
     module, told = load(f"{block}for _ in range(2):\n    above = below\n")
     assert (module.above, told["errors"]) == (1, [])
 
