@@ -135,7 +135,7 @@ def guest_book() -> list[tuple[str, str]]:
 
 
 PAD, SLASH, END = 0, 1, 2
-WORDS = ["[PAD]", "/", "[END]", *sorted({word for line in guest_book() for part in line for word in part.split()})]
+WORDS = ["[PAD]", "/", "[END]", *sorted({*" ".join([*cards(), *POLITE, *RUDE]).split()} - {"{dish}", "{warm}"})]
 ID = {word: place for place, word in enumerate(WORDS)}
 
 
