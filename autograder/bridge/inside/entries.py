@@ -154,8 +154,12 @@ class Entries:
 
     def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
         """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
+        smallest = min(self._limits.values())
+        large = [tensor for tensor in _tensors([result]) if tensor.numel() > smallest]
+        if not large:
+            return
         given_storages = {_storage(tensor) for tensor in _tensors(given)}
-        for tensor in _tensors([result]):
+        for tensor in large:
             if _storage(tensor) not in given_storages:
                 names = [name for name, limit in self._limits.items() if tensor.numel() > limit]
                 self.note(names)
