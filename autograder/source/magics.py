@@ -7,7 +7,6 @@ grading.
 import ast
 import re
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 DEEPEST = 5  # cell magics below one another
@@ -50,7 +49,6 @@ def plain_cell(source: str) -> str:
     return _plain(source, DEEPEST) if _SOME.search(source) else source
 
 
-@lru_cache(maxsize=4)  # a text is read for its names, and then run
 def plain_script(text: str) -> str:
     """Return the Python code of a script, which can be a notebook that was saved as one, with as many lines.
 
