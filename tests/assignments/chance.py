@@ -180,7 +180,7 @@ TESTS = (
         "09_masked_language_model",
         "test_fifteen_in_a_hundred",
         ("share_of_all_words_taken_from_the_ordinary", "chosen_where_the_die_is_high"),
-        (Share("the share of ordinary words that are chosen", binomial(0.15, 67_200)),),
+        (Share("the share of ordinary words that are chosen", binomial(0.15, 32_000)),),
     ),
     Chance(
         "09_masked_language_model",
@@ -197,11 +197,11 @@ TESTS = (
             "random_word_is_never_the_same",
         ),
         (
-            Share("the share of chosen words that became the mask", binomial(0.8, 81_000)),
-            Share("the share of chosen words that became another word", binomial(0.1, 81_000)),
-            Share("the share of chosen words that stayed", binomial(0.1, 81_000)),
-            Share("the share of masks in a vocabulary with two ordinary words", binomial(0.8, 81_000)),
-            Share("the share of words that are as before", binomial(0.15, 81_000)),
+            Share("the share of chosen words that became the mask", binomial(0.8, 36_000)),
+            Share("the share of chosen words that became another word", binomial(0.1, 36_000)),
+            Share("the share of chosen words that stayed", binomial(0.1, 36_000)),
+            Share("the share of masks in a vocabulary with two ordinary words", binomial(0.8, 36_000)),
+            Share("the share of words that are as before", binomial(0.15, 36_000)),
         ),
     ),
     Chance(
