@@ -15,7 +15,7 @@ from autograder.fakes import Coin, Die, LanguageModel
 
 TABLE = ("batch", "position")
 LOGITS = ("batch", "position", "word")
-ROWS, WORDS = 2_500, 8
+ROWS, WORDS = 2_000, 2
 TOSSES = ROWS * WORDS
 CLOSE = 1e-4  # of numbers in float32
 EXACT = {"atol": 1e-9, "rtol": 1e-9}  # of numbers in float64: another eps in a layer norm shows
@@ -54,7 +54,7 @@ def seeded(seed):
 
 
 def counted(student, fake, rows=ROWS, **wishes):
-    """How often each word of the fake was drawn in eight words, for so many rows at once."""
+    """How often each word of the fake was drawn in two words, for so many rows at once."""
     written = student.generate(fake, torch.zeros(rows, 1, dtype=torch.long), WORDS, **wishes)
     checks.shape(written, (rows, 1 + WORDS), "the text")
     return torch.bincount(written[:, 1:].flatten(), minlength=fake.vocab_size).tolist()
@@ -107,7 +107,7 @@ def twin_blocks(student, reference, dtype=torch.float32, C=24, num_heads=4):
       promise="all L - T windows are equally likely.")
 def test_all_windows_are_equally_likely(student, seed):
     """Each window of the text, also the first and the last, begins a row equally often."""
-    T, windows, rows = 3, 5, 6_000
+    T, windows, rows = 3, 5, 2_000
     x, _ = student.get_batch(torch.arange(T + windows), T, rows, seeded(seed))
     checks.shape(x, (rows, T), "x")
     begun = torch.bincount(x[:, 0], minlength=T + windows).tolist()
@@ -333,7 +333,7 @@ def plain(losses):
 def test_training_takes_the_right_steps(student, reference):
     """On a text of one single window, losses and weights after a few steps of AdamW are those of the solution."""
     model, expected = twins(student, reference, torch.float64, num_layers=1)
-    text, steps, rate = torch.randint(11, (8,)), 5, random.choice((3e-3, 1e-2))
+    text, steps, rate = torch.randint(11, (8,)), 3, random.choice((3e-3, 1e-2))
     theirs = reference.train(expected, text, steps, 2, rate, seeded(0))
     mine = plain(student.train(model, text, steps, 2, rate, seeded(0)))
     checks.close(mine, theirs, "the losses", atol=1e-5)
@@ -350,27 +350,35 @@ def test_training_takes_the_right_steps(student, reference):
       ))
 def test_batches_are_as_large_as_asked(student, seed):
     """A batch of one row is one window of the text, a batch of many rows a mixture, and each step has a new one."""
-    T, V = 5, 7
+    T, V, steps = 5, 7, 7
     model = checks.randomize(student.TransformerLanguageModel(V, 8, T, num_heads=2))
+    gains = torch.arange(V) ** 1.1  # whatever its context, a word with a larger gain costs so much less
     with torch.no_grad():
         model.fc.weight.zero_()
-        model.fc.bias.copy_(torch.arange(V))  # whatever its context, a word that is larger by 1 costs less by 1
-    text = torch.tensor([0, 1, 2, 3, 4, 5, 6])  # two windows
+        model.fc.bias.copy_(gains)
+    text = torch.arange(V)  # two windows
     first, second = (model(text[None, i : i + T], text[None, i + 1 : i + 1 + T])[1].item() for i in (0, 1))
 
-    def rows_of_the_second(loss, batch_size):
-        rows = (loss - first) / (second - first) * batch_size
-        sentence = f"The loss {loss:.6f} of a batch of {batch_size} is not the mean over so many windows of the text."
-        checks.true(abs(rows - round(rows)) < 1e-2 and 0 <= round(rows) <= batch_size, sentence)
-        return round(rows)
+    def windows_from_the_first(loss):
+        return (loss - first) / (second - first)
 
     generator = seeded(seed)
     (mixture,) = plain(student.train(model, text, 1, 255, 0.0, generator))
-    sentence = "A batch of 255 rows is the same window 255 times."
-    checks.true(0 < rows_of_the_second(mixture, 255) < 255, sentence)
-    drawn = {rows_of_the_second(loss, 1) for loss in plain(student.train(model, text, 40, 1, 0.0, generator))}
-    sentence = "In 40 steps with batches of one row, the model met one and the same window."
-    checks.true(drawn == {0, 1}, sentence)
+    rows = windows_from_the_first(mixture) * 255
+    sentence = f"The loss {mixture:.6f} of a batch of 255 is not the mean over so many windows of the text."
+    checks.true(abs(rows - round(rows)) < 1e-2 and 0 <= round(rows) <= 255, sentence)
+    checks.true(0 < round(rows) < 255, "A batch of 255 rows is the same window 255 times.")
+
+    longer = torch.cat([text, torch.randint(V, (95,))])
+    gain = gains[longer[1:]].unfold(0, T, 1).sum(dim=-1)  # of each of the 97 windows
+    windows = (gain - gain[0]) / (gain[1] - gain[0])
+    losses = plain(student.train(model, longer, steps, 1, 0.0, generator))
+    places = [windows_from_the_first(loss) for loss in losses]
+    for loss, place in zip(losses, places):
+        sentence = f"The loss {loss:.6f} of a batch of 1 is not the mean over so many windows of the text."
+        checks.true((windows - place).abs().min() < 2e-4, sentence)
+    sentence = f"In {steps} steps with batches of one row, the model met one and the same window."
+    checks.true(max(places) - min(places) > 1e-3, sentence)
 
 
 @task("training", 0.5, needs="test_training_reports_every_loss", promise=(
@@ -386,7 +394,7 @@ def test_training_can_be_repeated(student, seed):
     text, before = torch.randint(V, (997,)), {n: p.detach().clone() for n, p in model.named_parameters()}
     x, y = checks.unpack(student.get_batch(text, T, 2, seeded(seed)), ("x", "y"), "get_batch(...)")
     first_loss = model(x, y)[1].item()
-    losses = plain(student.train(model, text, 3, 2, 1e-2, seeded(seed)))
+    losses = plain(student.train(model, text, 2, 2, 1e-2, seeded(seed)))
     checks.close(
         losses[0], first_loss, "the first loss, compared with that of get_batch's first batch", atol=1e-5
     )
@@ -395,12 +403,12 @@ def test_training_can_be_repeated(student, seed):
         for name, parameter in model.named_parameters():
             parameter.copy_(before[name])
     checks.close(
-        plain(student.train(model, text, 3, 2, 1e-2, seeded(seed))),
+        plain(student.train(model, text, 2, 2, 1e-2, seeded(seed))),
         losses,
         "the losses with the same seed",
         atol=1e-5,
     )
-    first, second = (plain(student.train(model, text, 3, 2, 0.0)) for _ in range(2))
+    first, second = (plain(student.train(model, text, 1, 5, 0.0)) for _ in range(2))
     checks.true(first != second, "Trained twice without a generator, the model met the same batches.")
 
 
@@ -424,7 +432,7 @@ def test_context_is_the_end_of_the_text(student):
 @task("generation", 0.25, needs="test_writing_goes_on_where_the_text_ends",
       promise="each drawn from the model's probabilities.")
 def test_a_coin_of_eighty_twenty(student):
-    """Tossed 20,000 times, a coin that says 80/20 shows heads about 16,000 times."""
+    """Tossed 4,000 times, a coin that says 80/20 shows heads about 3,200 times."""
     coin = some_coin()
     counts = counted(student, coin)
     fair(counts[coin.heads], 0.8, "the share of heads")
@@ -442,32 +450,31 @@ def test_temperature_calms_and_excites(student):
         coin = some_coin()
         heads = counted(student, coin, temperature=temperature)[coin.heads]
         fair(heads, share, f"the share of heads at temperature {temperature}")
-    die, words = loaded_die(0.34, 0.26, 0.22, 0.18)
+    die, words = loaded_die(0.36, 0.17, 0.16, 0.156, 0.154)
     likeliest = counted(student, die, temperature=0.5, top_k=3)[words[0]]
-    fair(likeliest, 289 / 579, "the share of the likeliest word with top_k = 3 at temperature 0.5")
+    fair(likeliest, 1296 / 1841, "the share of the likeliest word with top_k = 3 at temperature 0.5")
 
 
 @task("generation", 0.75, needs="test_writing_goes_on_where_the_text_ends",
       promise="only the k most likely words of each row can be drawn; None, or a k beyond the vocabulary, means all.")
 def test_only_the_likeliest_words_are_drawn(student):
     """With top_k = k exactly the k most likely words are drawn, at any temperature: with 1 only the most likely."""
-    die, words = loaded_die(0.45, 0.3, 0.15, 0.1)
+    die, words = loaded_die(0.6, 0.15, 0.14, 0.11)
     likeliest = words[0]
-    fair(counted(student, die)[likeliest], 0.45, "the share of the likeliest word without top_k")
+    fair(counted(student, die)[likeliest], 0.6, "the share of the likeliest word without top_k")
     for top_k in (3, 4):
-        counts = counted(student, die, top_k=top_k)
+        counts = counted(student, die, rows=150, top_k=top_k)
         drawn = [word for word, count in enumerate(counts) if count]
         sentence = f"With top_k = {top_k}, the words that can be drawn are not the {top_k} most likely ones."
         checks.true(drawn == sorted(words[:top_k]), sentence, public=sentence)
     two = counted(student, die, top_k=2)
     others = sum(count for word, count in enumerate(two) if word not in words[:2])
     checks.equal(others, 0, "the count of words that are not among the two likeliest")
-    fair(two[likeliest], 0.6, "the share of the likeliest word with top_k = 2")
+    fair(two[likeliest], 0.8, "the share of the likeliest word with top_k = 2")
     hot = counted(student, die, temperature=2.0, top_k=2)[likeliest]
-    share = math.sqrt(0.6) / (math.sqrt(0.6) + math.sqrt(0.4))
-    fair(hot, share, "the share of the likeliest word with top_k = 2 at temperature 2")
+    fair(hot, 2 / 3, "the share of the likeliest word with top_k = 2 at temperature 2")
     checks.equal(
-        counted(student, die, rows=29, top_k=1)[likeliest], 232, "the count of the likeliest word with top_k = 1"
+        counted(student, die, rows=150, top_k=1)[likeliest], 300, "the count of the likeliest word with top_k = 1"
     )
     die, words = loaded_die(0.4, 0.3, 0.15, 0.1, 0.05)
     for more, which in ((0, "as large as the vocabulary"), (4, "beyond the vocabulary")):
@@ -516,14 +523,14 @@ def test_writing_keeps_no_gradients(student):
       promise="Every row is drawn independently, with `generator` (None: PyTorch's default one).")
 def test_what_is_written_can_be_repeated(student, seed):
     """The same seed writes the same text again, no seed another one, and each row is drawn independently."""
-    even, start = Die([0.25] * 4), torch.zeros(3, 1, dtype=torch.long)
+    even, start = Die([0.02] * 50), torch.zeros(3, 1, dtype=torch.long)
     generator = seeded(seed)
-    text = student.generate(even, start, 41, generator=generator)
-    again = student.generate(even, start, 41, generator=seeded(seed))
+    text = student.generate(even, start, 7, generator=generator)
+    again = student.generate(even, start, 7, generator=seeded(seed))
     checks.equal(again, text, "the text with the same seed", axes=TABLE)
-    longer = student.generate(even, start, 41, generator=generator)
+    longer = student.generate(even, start, 7, generator=generator)
     checks.true(not torch.equal(longer, text), "One generator wrote the same text twice.")
-    first, second = (student.generate(even, start, 41) for _ in range(2))
+    first, second = (student.generate(even, start, 7) for _ in range(2))
     checks.true(not torch.equal(first, second), "Without a generator, the same text was written twice.")
     rows = {tuple(row) for row in text.tolist()}
     checks.true(len(rows) == 3, "Rows of one batch were written alike, word by word.")

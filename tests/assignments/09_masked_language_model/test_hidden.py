@@ -16,7 +16,7 @@ from autograder import checks, task
 
 TABLE = ("row", "position")
 LOGITS = ("row", "position", "word")
-POINT = 0.01
+MARGIN = 0.015
 SIZES = {"d_model": 20, "n_heads": 4, "n_layers": 2, "d_ff": 10, "max_len": 7}
 
 
@@ -108,12 +108,12 @@ def test_text_stays_as_it_was(student, seed):
 @task("corruption", 0.5, needs="test_two_tables_come_back",
       promise="Every ordinary word is chosen with a probability of 15 %, independently of all others")
 def test_fifteen_in_a_hundred(student, seed):
-    """In a long text 15 % of the ordinary words are chosen, within one point."""
+    """In a long text 15 % of the ordinary words are chosen, within one and a half points."""
     V, special = 1009, [0, 1, 2, 3, 4]
-    ids = a_text(280, 300, V, special, specials=0.2)  # 67,000 ordinary words: a point is 7.3 deviations
+    ids = a_text(200, 200, V, special, specials=0.2)  # 32,000 ordinary words: the margin is 7.5 deviations
     _, labels = corrupted(student, ids, V, 3, special, seed)
     ordinary = torch.isin(ids, ordinary_words(V, special))
-    within(share(labels != -100, ordinary), 0.15, POINT, "the share of ordinary words that are chosen",
+    within(share(labels != -100, ordinary), 0.15, MARGIN, "the share of ordinary words that are chosen",
            "ordinary words are chosen")
 
 
@@ -122,27 +122,27 @@ def test_fifteen_in_a_hundred(student, seed):
     "and 10 % stay.",
 ))
 def test_eighty_ten_ten(student, seed):
-    """Of the chosen words 80 % become the mask, 10 % a random word and 10 % stay, each within one point."""
+    """Of the chosen words 80 % become the mask, 10 % a random word and 10 % stay, each within one and a half points."""
     V, special = 1009, [0, 1, 2, 3, 4]
-    ids = a_text(300, 300, V, special)
+    ids = a_text(200, 200, V, special)
     inputs, labels = corrupted(student, ids, V, 3, special, seed, p=0.9)
-    two_words, few = a_text(300, 300, 5, [0, 1, 2]), [0, 1, 2]  # a mask among the random words would show
+    two_words, few = a_text(200, 200, 5, [0, 1, 2]), [0, 1, 2]  # a mask among the random words would show
     hidden, asked = corrupted(student, two_words, 5, 1, few, seed, p=0.9)
-    chosen = labels != -100  # about 81,000: one point is 7.1 deviations of 80 %, 9.5 of 10 %
+    chosen = labels != -100  # about 36,000: the margin is 7.1 deviations of 80 %, 9.5 of 10 %
     masked, same = inputs == 3, inputs == ids
     labelled = 10 * round(10 * share(chosen, torch.isin(ids, ordinary_words(V, special))))
     also = "" if labelled == 90 else f" With p = 0.9, about {labelled} of 100 words have a label."
-    within(share(masked, chosen), 0.8, POINT, "the share of chosen words that became the mask",
+    within(share(masked, chosen), 0.8, MARGIN, "the share of chosen words that became the mask",
            "chosen words became the mask", also)
-    within(share(~masked & ~same, chosen), 0.1, POINT, "the share of chosen words that became another word",
+    within(share(~masked & ~same, chosen), 0.1, MARGIN, "the share of chosen words that became another word",
            "chosen words became another word", also)
-    within(share(same, chosen), 0.1, POINT, "the share of chosen words that stayed",
+    within(share(same, chosen), 0.1, MARGIN, "the share of chosen words that stayed",
            "chosen words stayed as they were", also)
     masks = share(hidden == 1, asked != -100)
-    within(masks, 0.8, POINT, "the share of masks in a vocabulary with two ordinary words",
+    within(masks, 0.8, MARGIN, "the share of masks in a vocabulary with two ordinary words",
            "chosen words became the mask, where only two words are ordinary")
     kept = share(hidden == two_words, asked != -100)  # half of the random words are the same ones again
-    within(kept, 0.15, POINT, "the share of words that are as before in a vocabulary with two ordinary words",
+    within(kept, 0.15, MARGIN, "the share of words that are as before in a vocabulary with two ordinary words",
            "chosen words are as before, where only two words are ordinary")
 
 
@@ -211,8 +211,8 @@ def test_sentences_of_six_words(student, seed):
     """Each word is chosen independently: of a sentence of six words sometimes none is chosen, sometimes several are."""
     V, special, generator = 211, [0, 1, 2, 3], torch.Generator().manual_seed(seed)
     counts = []
-    for _ in range(120):  # none: 38 of 100 sentences, one: 40, more: 22
-        tables = student.mask_tokens(a_text(1, 6, V, special), V, 3, list(special), generator)
+    for sentence in a_text(120, 6, V, special):  # none: 38 of 100 sentences, one: 40, more: 22
+        tables = student.mask_tokens(sentence[None].clone(), V, 3, list(special), generator)
         _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
         counts.append((labels != -100).sum().item())
     always = "In each of 120 sentences of six words, at least one word was chosen; in some it should be none."
@@ -337,17 +337,16 @@ def test_model_owns_its_parts(student, reference):
 def test_model_with_the_same_weights(student, reference):
     """With the solution's weights, the model gives the solution's logits, also with padding and in training."""
     model, expected = twins(student, reference, dropout=0.0)
-    for T in (7, 3, 1):
+    for T in (1, 3, 7):
         ids = torch.randint(13, (5, T))
-        logits = model(ids)
-        checks.close(logits, expected(ids), f"the logits for {T} words", axes=LOGITS)
-    ids = torch.randint(13, (5, 7))
+        wanted = expected(ids)
+        checks.close(model(ids), wanted, f"the logits for {T} words", axes=LOGITS)
     padding = torch.arange(7) >= torch.tensor([7, 3, 5, 1, 6])[:, None]
-    wanted = expected(ids, padding)[~padding]
-    checks.close(model(ids, padding)[~padding], wanted, "the logits at the real words of a padded batch")
+    real = expected(ids, padding)[~padding]
+    checks.close(model(ids, padding)[~padding], real, "the logits at the real words of a padded batch")
     checks.input_untouched(model, ids, padding, what="the model")
     model.train()
-    checks.close(model(ids), expected(ids), "the logits in training with dropout=0", axes=LOGITS)
+    checks.close(model(ids), wanted, "the logits in training with dropout=0", axes=LOGITS)
     checks.dtype(model.float()(ids), torch.float32, "the logits of a model in float32")
 
 
@@ -356,10 +355,10 @@ def test_model_with_the_same_weights(student, reference):
 def test_padding_changes_nothing(student, reference):
     """The content of the padding changes nothing, and a padded sentence gets the logits that it gets alone."""
     model, _ = twins(student, reference, dropout=0.0)
-    ids = torch.randint(13, (4, 7))
-    checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits")
+    ids = torch.randint(13, (3, 7))
+    checks.padding_invariant(model, ids, [7, 3, 5], what="the logits")
     model.train()
-    checks.padding_invariant(model, ids, [7, 3, 5, 1], what="the logits in training with dropout=0")
+    checks.padding_invariant(model, ids[1:], [4, 1], what="the logits in training with dropout=0")
 
 
 @task("model", 0.5, needs="test_model_with_the_same_weights", promise=(
@@ -386,12 +385,12 @@ def test_one_batch_is_learned_by_heart(student):
     labels[rows, places] = ids[rows, places]
     ids[rows, places] = mask_id
     parameters, losses = list(model.parameters()), []
-    for step in range(40):
+    for step in range(28):
         loss = student.masked_language_model_loss(model(ids), labels)
         losses.append(loss.item())
         gradients = torch.autograd.grad(loss, parameters)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients):
-                parameter.sub_(0.05 * (1 - step / 40) * gradient.sign())
+                parameter.sub_(0.05 * (1 - step / 28) * gradient.sign())
     checks.between(losses[0], 0.5, 30.0, "the first loss")
-    checks.between(losses[-1], 0.0, 1.0, "the loss after 40 steps")  # 0.05 as a rule, 0.5 at worst
+    checks.between(losses[-1], 0.0, 1.0, "the loss after 28 steps")  # 0.06 as a rule, 0.5 at worst

@@ -384,13 +384,12 @@ def changes(twin, x):
 ))
 def test_change_is_relative_to_the_output(student):
     """A head is in the list when its silence changes the output by at most the tolerance, relative to its norm."""
-    C, H = 20, 5
+    C, H = 20, 4
     for bias in (0.0, 4.0):
         mha, twin = layers(student, C, H, random.sample((0.02, 0.06, 0.2, 0.5, 1.0), H), bias)
         x = 3 * torch.randn(3, 7, C, dtype=torch.float64)
         shares = changes(twin, x)
-        close_by = [factor * share for share in shares for factor in (0.98, 1.02)]
-        tolerances = sorted([*close_by, *torch.linspace(0.05, 0.95, 19).tolist()])
+        tolerances = sorted(factor * share for share in shares for factor in (0.98, 1.02))
         found = [student.redundant_heads(mha, x, tolerance) for tolerance in tolerances]
         for heads, tolerance in zip(found, tolerances):
             checks.equal(heads, [h for h in range(H) if shares[h] <= tolerance], "the redundant heads")
