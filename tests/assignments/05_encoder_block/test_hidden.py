@@ -23,7 +23,7 @@ def filled(module, seed):
     """The module in float64 and eval mode, with fresh numbers in every parameter."""
     module.double()
     module.eval()
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
     checks.randomize(module)
     return module
 
@@ -59,13 +59,12 @@ def compare_with_pytorch(make_block, known_block, norm_first, seed):
     padding = tail([T, 4, 2], T)  # (B, T)
     two_blocked = torch.zeros(T, T, dtype=torch.bool)
     two_blocked[2, 0] = two_blocked[5, 1] = True
-    masks = {
-        "": (None, None),
-        " with padding": (padding, None),
-        " with a causal attn_mask": (None, no_looking_ahead(T)),
-        " with both masks": (padding, two_blocked),
-    }
-    for activation, dropout, mode in (("relu", 0.1, "evaluation"), ("gelu", 0.0, "training")):
+    none_and_both = {"": (None, None), " with both masks": (padding, two_blocked)}
+    each = {" with padding": (padding, None), " with a causal attn_mask": (None, no_looking_ahead(T))}
+    for activation, dropout, mode, masks in (
+        ("relu", 0.1, "evaluation", none_and_both | each),
+        ("gelu", 0.0, "training", none_and_both),
+    ):
         block = filled(make_block(C, H, FF, dropout, activation), seed)
         layer = torch_layer(block, activation, norm_first)
         block.train(mode == "training")
@@ -311,11 +310,11 @@ def test_encoder_numbers(student, reference, seed):
     checks.input_untouched(encoder, ids, padding)
     without_word_zero = 1 + (torch.randperm(B * T) % (V - 1)).reshape(B, T)  # padding_idx=0 is allowed
     checks.parameter_gradients_close(encoder, model, without_word_zero)
-    sizes = dict(d_model=C, n_heads=H, n_layers=5, d_ff=FF, max_len=71, dropout=0.0)
+    sizes = dict(d_model=C, n_heads=H, n_layers=3, d_ff=FF, max_len=71, dropout=0.0)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
     encoder = student.TransformerEncoder(V, **sizes).double()
     checks.copy_parameters(model, encoder)
-    long = torch.randint(0, V, (2, 67))
+    long = torch.randint(0, V, (1, 67))
     checks.close(
         encoder(long), model(long), "the output for 67 tokens, in training with dropout=0.0,", atol=1e-5
     )

@@ -384,7 +384,7 @@ def changes(twin, x):
 ))
 def test_change_is_relative_to_the_output(student):
     """A head is in the list when its silence changes the output by at most the tolerance, relative to its norm."""
-    C, H = 20, 4
+    C, H = 20, 5
     for bias in (0.0, 4.0):
         mha, twin = layers(student, C, H, random.sample((0.02, 0.06, 0.2, 0.5, 1.0), H), bias)
         x = 3 * torch.randn(3, 7, C, dtype=torch.float64)
