@@ -27,6 +27,7 @@ DYNAMIC_MODULES = {  # or parts of torch
 LEADING_ELSEWHERE = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
 LEADING_ELSEWHERE |= DYNAMIC | DYNAMIC_MODULES
 GIVEN = {*vars(builtins), "__builtins__", "get_ipython"}  # names that a text need not bind
+LEADING_TO_BUILTINS = {"builtins", "__builtins__", "f_builtins", "__self__"}
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 RUN_AS_PYTHON = {
     "torch.jit",
@@ -71,7 +72,8 @@ class Words:
 
     def __init__(self) -> None:
         self._names = set[str]()
-        self._others = set[str]()  # attributes, imports, and texts such as "sys.modules"
+        self._attributes = set[str]()
+        self._others = set[str]()  # imports, patterns, and texts such as "sys.modules"
         self._has_star = False
 
     def add(self, nodes: Iterable[ast.AST]) -> None:
@@ -79,7 +81,7 @@ class Words:
             if isinstance(node, ast.Name):
                 self._names.add(node.id)
             elif isinstance(node, ast.Attribute):
-                self._others.add(node.attr)
+                self._attributes.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 self._others.update(names_in_dotted(node.value))
             elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -102,9 +104,10 @@ class Words:
 
     def all(self) -> set[str]:
         """Return them, without names that only the text can bind, and without methods such as `model.eval()`."""
-        words = self._others | (self._names if self._has_star else self._names & GIVEN)
-        if not {"builtins", "__builtins__"} & words:
-            words -= METHODS - self._names
+        named = self._others | (self._names if self._has_star else self._names & GIVEN)
+        words = named | self._attributes
+        if LEADING_TO_BUILTINS.isdisjoint(words):
+            words -= METHODS - named
         if "sys" not in words:
             words.discard("modules")
         return words

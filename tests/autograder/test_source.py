@@ -189,6 +189,8 @@ LEADS = {
     "a text": "f = operations['torch.layer_norm']",
     "a pattern": "import torch\nmatch torch:\n    case object(layer_norm=f):\n        pass",
     "a table of modules": "import sys\nf = sys.modules[name]",
+    "the module of a built-in function": "f = print.__self__.eval(name)",
+    "built-in functions of a frame": "f = later.gi_frame.f_builtins['eval'](name)",
     "what IPython is asked for": "f = get_ipython().user_ns[name]",
 }
 KEEPS = {
