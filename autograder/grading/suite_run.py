@@ -178,10 +178,8 @@ class SubmissionExaminee(Examinee):
         """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if ending.test.name in self._ended_graders:
             return True
-        no_answer = (*_STOPPED, MissingNameError)
-        return (
-            ending.failed and not _not_written(ending) and not isinstance(ending.error, no_answer)
-        )
+        is_missing = isinstance(ending.error, MissingNameError)
+        return ending.failed and gives_an_answer(ending) and not is_missing
 
     def _is_in_doubt(self, ending: Ending) -> bool:
         """Whether a test has to fail once more before the failure counts.
