@@ -54,23 +54,32 @@ CHANGES: dict[str, tuple[Callable[[Net], object], list[str]]] = {
     "the order": (_swap, ["first.bias"]),
     "NaN": (lambda net: net.mean.fill_(math.nan), ["mean"]),
     "a shape": (lambda net: setattr(net, "mean", net.mean.view(2, 1)), ["mean"]),
-    "a type": (lambda net: setattr(net, "mean", net.mean.double()), ["mean"]),
+    "a type": (lambda net: setattr(net, "mean", net.mean.half()), ["mean"]),
 }
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("change", "names"), CHANGES.values(), ids=CHANGES)
 def test_changed_values_are_told_and_no_others(
-    kind: str, change: Callable[[Net], object], names: list[str]
+    kind: str, change: Callable[[Net], object], names: list[str], dtype: torch.dtype
 ) -> None:
     torch.manual_seed(1)
-    net = Net(kind)
+    net = Net(kind).to(dtype)
     before = Snapshot(net)
     change(net)
     told = ModuleState(net).changes_since(before)
     assert [*(told or {"values": {}})["values"]] == names
     for name, value in (told or {"values": {}})["values"].items():
         assert torch.equal(value, ModuleState(net).tensors[name]) or value.isnan().any()
+
+
+def test_another_type_of_all_numbers_is_a_change_of_each() -> None:
+    net = Net("ordinary")
+    before = Snapshot(net)
+    told = ModuleState(net.double()).changes_since(before)
+    assert told is not None
+    assert told["values"].keys() == before.names
 
 
 def test_numbers_that_stay_nan_are_no_change() -> None:

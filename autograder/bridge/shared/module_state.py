@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch._utils import _flatten_dense_tensors
 
+USUAL_KINDS = {(dtype, torch.strided, True) for dtype in (torch.float32, torch.float64)}
+
 
 class ModuleState:
     """`parts` are (name, module, first name of the same module); tensors and modes are listed by first name."""
@@ -96,7 +98,7 @@ class Snapshot:
         """Return those of these tensors, with the same names, whose values are other ones now."""
         if self._numbers is not None and self._shapes == _shapes(tensors):
             numbers = _in_one_row(tensors.values())
-            if numbers is not None and torch.equal(numbers, self._numbers):
+            if numbers is not None and is_same(numbers, self._numbers):
                 return {}
         values = self._by_name()
         return {
@@ -128,12 +130,13 @@ def _shapes(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Size]:
 
 
 def _in_one_row(tensors: Collection[torch.Tensor]) -> torch.Tensor | None:
-    """Return a copy of all numbers, one tensor after the other; None if they are not all of the most usual kind."""
-    for tensor in tensors:
-        if tensor.dtype != torch.float32 or tensor.layout != torch.strided or not tensor.is_cpu:
-            return None
+    """Return a copy of all numbers, one tensor after the other; None if they are not all of one usual kind."""
+    kinds = {(tensor.dtype, tensor.layout, tensor.is_cpu) for tensor in tensors}
+    if len(kinds) != 1 or not kinds <= USUAL_KINDS:
+        return None
     with torch.no_grad():
-        return _flatten_dense_tensors([*tensors]) if tensors else None
+        numbers: torch.Tensor = _flatten_dense_tensors([*tensors])
+    return numbers
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
