@@ -216,7 +216,7 @@ def test_every_number_of_the_encoder_counts(student, seed):
         direction = torch.randn_like(before)
         gradients = torch.autograd.grad(before, list(parameters.values()), direction, allow_unused=True)
     for (name, parameter), gradient in zip(parameters.items(), gradients):
-        if gradient is not None and gradient.any():
+        if gradient is not None and gradient.any():  # it counts; other numbers need not be tried
             continue
         kept = parameter.detach().clone()
         with torch.no_grad():
