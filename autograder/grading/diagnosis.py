@@ -6,12 +6,14 @@ mistakes need no test at all: the audit has recorded which tests each mistake fa
 fail the same tests as the submission are tried first.
 """
 
+import io
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 
 from autograder.bridge.inside.server import Server
-from autograder.bridge.outside.local import load
+from autograder.bridge.outside.local import load_whole
 from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.subject import RemoteSubject
@@ -20,7 +22,7 @@ from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
 from autograder.grading.suite_run import TrustedExaminee
-from autograder.grading.time_limits import Watch
+from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.suite.evidence import is_told
 from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
@@ -111,9 +113,17 @@ class Diagnosis:
         if mistake.id not in self._subjects:
             self._subjects[mistake.id] = self._loaded(mistake.id, mistake.source)
         subject = self._subjects[mistake.id]
+        task = f"{mistake.id} in"
+        try:
+            with self._watch.limit(f"{task} {test.name}", SECONDS, lasting=True):
+                attempt = self._without_the_test(subject.connection, transcript)
+        except TaskEndedError:
+            return Attempt(finished=True, failed=False, transcript=Transcript())
+        if attempt is not None:
+            return attempt
         compared = Transcript if is_told(transcript) else partial(_Comparison, transcript)
         subject.connection.new_transcript = compared
-        examinee = TrustedExaminee(subject, self._watch, f"{mistake.id} in", SECONDS, lasting=True)
+        examinee = TrustedExaminee(subject, self._watch, task, SECONDS, lasting=True)
         (ending,) = self._session.examine(examinee, self._run_seed, [test])
         if ending.transcript is None:  # it ended a process before
             return Attempt(finished=True, failed=False, transcript=Transcript())
@@ -121,12 +131,35 @@ class Diagnosis:
         answers = Transcript(ending.transcript.answers)
         return Attempt(not isinstance(ending.error, _OtherAnswer), ending.failed, answers)
 
+    def _without_the_test(
+        self, connection: LoopbackConnection, transcript: Transcript
+    ) -> Attempt | None:
+        """Return what a mistake answers to the requests of a student's test; None if the test has to run on it.
+
+        After another answer, the test would send other requests; after the same bytes, it fails, too.
+        Answers that are only equal, such as new modules with other random numbers, do not tell
+        whether it fails.
+        """
+        if not transcript.exchanges:
+            return None
+        compared = Transcript() if is_told(transcript) else _Comparison(transcript)
+        is_same = is_other = False
+        try:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                is_same = connection.repeat(transcript.exchanges, compared)
+        except _OtherAnswer:
+            is_other = True
+        if connection.asked_more or is_same == is_other:
+            return None
+        answers = transcript if is_told(transcript) else compared
+        return Attempt(is_same, is_same, Transcript(answers.answers))
+
     def _loaded(self, name: str, text: str) -> RemoteSubject[LoopbackConnection]:
         module = f"known.{self._solution.name}.{name}"
         # unique: Python finds the lines of a traceback by file name
         filename = f"{self._solution.name}.{name}.py"
-        loaded = load(text, filename, module)
-        connection = LoopbackConnection(Server(loaded.module, words=loaded.words), records=True)
+        server = Server(load_whole(text, filename, module))
+        connection = LoopbackConnection(server, records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
 
 

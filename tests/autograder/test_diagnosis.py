@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
+from autograder.grading.suite_run import TrustedExaminee
 from autograder.records import SourceFile, Submission
 from autograder.walls.outside.launcher import Sandbox
 from tests.autograder.tiny_course import MISTAKES, SOLUTION, write_tiny_course
@@ -101,9 +103,11 @@ def named(grader: Grader, mistake: str | None) -> set[str | None]:
     return set(names(grader, EDITS[mistake]).values())
 
 
-def names(grader: Grader, *edits: tuple[str, str]) -> dict[str, str | None]:
+def names(
+    grader: Grader, *edits: tuple[str, str], solution: str = SOLUTION
+) -> dict[str, str | None]:
     """The mistake that is named for each failing test of the solution with these edits."""
-    text = SOLUTION
+    text = solution
     for right, wrong in edits:
         assert text.count(right) == 1
         text = text.replace(right, wrong)
@@ -225,6 +229,151 @@ def test_a_mistake_that_fails_more_tests_than_recorded_is_named(grader, recorded
     found = names(grader, ("if number < 0:", "if number > 3:"))
     assert len(found) == 3 and set(found.values()) == {"refuses_the_wrong_numbers"}
     assert attempted(grader) == {"refuses_the_wrong_numbers"}
+
+
+MORE = '''
+import torch
+
+
+def layer(size: int) -> torch.nn.Module:
+    """A linear layer with small numbers."""
+    made = torch.nn.Linear(size, size)
+    return made
+
+
+def twice(function, number: int) -> int:
+    """What a function gives for a number, and once more for the result."""
+    return function(function(number))
+'''
+MORE_TESTS = '''
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+def test_layer_is_small(student):
+    """All numbers of a layer are small."""
+    checks.true(float(student.layer(4).weight.detach().abs().max()) < 2, "The numbers are large.")
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+def test_a_function_twice(student):
+    """A function is called twice."""
+    checks.equal(student.twice(lambda number: number + 2, 3), 7, "twice")
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+@pytest.mark.forbids("torch.add")
+def test_by_hand(student):
+    """Python adds, not PyTorch."""
+    checks.equal(student.add(4, 5), 9, "add(4, 5)")
+'''
+MORE_MISTAKES = """
+- id: large_numbers
+  in: layer
+  replace: return made
+  with: |-
+    made.weight.data *= 100
+    return made
+  hint: How large are the numbers of a layer?
+
+- id: once
+  in: twice
+  replace: function(function(number))
+  with: function(number)
+  hint: How often is the function called?
+"""
+
+
+@pytest.fixture(scope="module")
+def larger_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) -> Iterator[Grader]:
+    """The grader of a course with a module, a function of the test, and a forbidden name."""
+    root = write_tiny_course(tmp_path_factory.mktemp("larger"))
+    tests = root / "tests" / "assignments" / NAME
+    more = {
+        root / "solutions" / NAME / "adding.py": MORE,
+        tests / "test_hidden.py": MORE_TESTS,
+        tests / "mistakes.yml": MORE_MISTAKES,
+    }
+    for file, text in more.items():
+        file.write_text(file.read_text("utf-8") + text, "utf-8")
+    course = (root / "course.yml").read_text("utf-8").replace("points: 6", "points: 9")
+    (root / "course.yml").write_text(course, "utf-8")
+    grader = open_grader(load_course(root), sandbox, 1)
+    yield grader
+    grader.close()
+
+
+def larger_names(grader: Grader, *edits: tuple[str, str]) -> dict[str, str | None]:
+    return names(grader, *edits, solution=SOLUTION + MORE)
+
+
+@pytest.fixture
+def examined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the tests that run on mistakes."""
+    ran: list[str] = []
+    ending = TrustedExaminee.ending
+
+    def noted(self, test, run):
+        if isinstance(self.subject, RemoteSubject):
+            ran.append(test.name)
+        return ending(self, test, run)
+
+    monkeypatch.setattr(TrustedExaminee, "ending", noted)
+    return ran
+
+
+def test_a_mistake_that_gives_the_same_bytes_is_named_without_a_test(grader, examined):
+    assert named(grader, "subtracts") == {"subtracts"}
+    assert not examined
+
+
+def test_a_mistake_with_another_answer_takes_no_test(grader, examined):
+    assert named(grader, None) == {None}
+    assert not examined
+
+
+def test_equal_answers_with_other_random_numbers_need_the_test(larger_grader, examined):
+    """A new layer counts by its names and shapes: the first mistakes make an equal one, which is small."""
+    edits = (
+        "return made",
+        "torch.randn(9)\n    return torch.nn.Linear(size, size).apply(enlarged)",
+    )
+    enlarged = ("def twice(", "def enlarged(made):\n    made.weight.data *= 50\n\n\ndef twice(")
+    found = larger_names(larger_grader, edits, enlarged)
+    assert found == {"test_layer_is_small": "large_numbers"}
+    assert set(examined) == {"test_layer_is_small"}
+
+
+@pytest.mark.parametrize(
+    ("body", "tests"),
+    [("function(number)", set()), ("5", {"test_a_function_twice"})],
+    ids=["the same question", "no question"],
+)
+def test_a_test_answers_only_what_it_was_asked(larger_grader, examined, monkeypatch, body, tests):
+    """The mistake calls the test's function: its answer is recorded if the submission has called it, too."""
+    larger_grader.reseed(larger_grader.run_seed + 1)
+    diagnosis = larger_grader.diagnoses[NAME]
+    once = tuple(mistake for mistake in diagnosis.mistakes if mistake.id == "once")
+    monkeypatch.setattr(diagnosis, "mistakes", once)
+    found = larger_names(larger_grader, ("function(function(number))", body))
+    assert found == {"test_a_function_twice": "once"}
+    assert set(examined) == tests
+
+
+def test_right_answers_by_a_forbidden_way_are_those_of_no_mistake(larger_grader):
+    """`large_numbers` adds rightly, too."""
+    body = "import torch\n    together = int(torch.add(torch.tensor(a), b))"
+    found = larger_names(larger_grader, ("together = a + b", body))
+    assert found == {"test_by_hand": None}
+
+
+def test_a_forbidden_name_beside_a_mistake_hides_no_name(larger_grader):
+    """It ran in a test that does not forbid it."""
+    body = "import torch\n    together = int(torch.add(torch.tensor(a), -b))"
+    found = larger_names(larger_grader, ("together = a + b", body))
+    assert found.pop("test_by_hand") in (None, "subtracts")
+    assert set(found.values()) == {"subtracts"}
 
 
 def answered(operation: str, value: object) -> Transcript:

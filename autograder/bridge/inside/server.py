@@ -51,9 +51,8 @@ class Server:
         self,
         module: types.ModuleType,
         is_own: Callable[[types.FrameType], bool] = source.is_in_cells,
-        words: Words | None = None,
     ) -> None:
-        """`is_own` decides which frames of a traceback are the student's; `words` are in its code, if that is known."""
+        """`is_own` decides which frames of a traceback are the student's."""
         self.module = module
         self._is_own = is_own
         self.objects: list[Any] = []
@@ -65,7 +64,7 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
-        self.words = words
+        self.words: Words | None = None  # those in the text, once it has run
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -102,11 +101,8 @@ class Server:
         skipped: Sequence[Sequence[Any]],
     ) -> dict[str, Any]:
         """Run the text in the module; what its top binds goes to `names`."""
-        sys.modules[self.module.__name__] = self.module
+        own_shell = self._begin(filename)
         space = self.module.__dict__
-        space["__file__"] = filename
-        own_shell = shell.Shell(space)
-        space.update(get_ipython=lambda: own_shell, display=shell.display)
         history = None
         if filename.endswith(".ipynb"):
             sys.modules["autograder.notebook"] = shell.silent_notebook()
@@ -119,8 +115,7 @@ class Server:
         nobody = nobody_there(filename, own_shell if "IPython" in text else None)
         with loading.own_settings(), closing(text_loading), nobody:
             for piece in pieces(text, filename):
-                lines = piece.code.splitlines(keepends=True)
-                linecache.cache[piece.name] = (len(piece.code), None, lines, piece.name)
+                _keep_lines(piece.name, piece.code)
                 if text_loading.has_ended:
                     continue
                 if history:
@@ -134,6 +129,22 @@ class Server:
             "stopped": [list(place) for place in text_loading.stopped[:20]],
             "absent": [list(missing) for missing in text_loading.absent[:20]],
         }
+
+    def run_whole(self, text: str, filename: str) -> None:
+        """Run a trusted script in the module, as Python does; raises what it raises."""
+        code = compile(text, filename, "exec", dont_inherit=True)
+        self._begin(filename)
+        _keep_lines(filename, text)
+        with loading.own_settings(), nobody_there(filename):
+            exec(code, self.module.__dict__)
+
+    def _begin(self, filename: str) -> shell.Shell:
+        """Give the module what a text finds there, and return its shell."""
+        sys.modules[self.module.__name__] = self.module
+        space = self.module.__dict__
+        own_shell = shell.Shell(space)
+        space.update(__file__=filename, get_ipython=lambda: own_shell, display=shell.display)
+        return own_shell
 
     def _failure(self, failure: BaseException | loading.Place) -> dict[str, Any]:
         if isinstance(failure, BaseException):
@@ -390,6 +401,11 @@ class _PrintedText(io.BytesIO):
         return text
 
 
+def _keep_lines(name: str, code: str) -> None:
+    """Keep the lines of a text for its tracebacks."""
+    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+
+
 def unsendable(error: wire.WireError) -> dict[str, Any]:
     """Describe a reply that cannot be encoded."""
     return {"type": "WireError", "bases": [], "text": str(error), "frames": []}
@@ -405,6 +421,16 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
             reply = {"error": server.describe_error(error)}
     return {**reply, **server.beside()}
+
+
+def reply_frame(server: Server, number: int, reply: dict[str, Any]) -> bytes:
+    """Encode the reply to the request with this number, or why it cannot be encoded."""
+    try:
+        return wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
+    except wire.WireError as error:
+        return wire.dumps({"id": number, "error": unsendable(error)})
+    except BaseException as error:  # the student's own properties and class names may fail, too
+        return wire.dumps({"id": number, "error": server.describe_error(error)})
 
 
 def _as_table(error: RemoteException) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import torch
 
 from autograder.bridge.inside import loading, shell
 from autograder.bridge.inside.entries import Entries
-from autograder.bridge.inside.server import Server, answer, unsendable
+from autograder.bridge.inside.server import Server, answer, reply_frame
 from autograder.bridge.inside.stand_ins import Names, stand_in
 from autograder.bridge.inside.surroundings import (
     add_names_of_site,
@@ -103,7 +103,7 @@ def exchange(server: Worker, sock: socket.socket, question: dict[str, Any]) -> d
     wire.send(sock, question, register=server.register)
     while True:
         number, operation, arguments = wire.receive(sock, max_text=wire.MAX_DATA)
-        if operation == "return":
+        if operation == wire.RETURN:
             reply: dict[str, Any] = arguments
             return reply
         answer_one(server, sock, number, operation, arguments)
@@ -145,13 +145,7 @@ def answer_one(
     if not number:
         return  # this request has no reply
     _flush()
-    try:
-        frame = wire.dumps({"id": number, **reply}, server.register, wire.MAX_TEXT)
-    except wire.WireError as error:
-        frame = wire.dumps({"id": number, "error": unsendable(error)})
-    except BaseException as error:  # the student's own properties and class names may fail, too
-        frame = wire.dumps({"id": number, "error": server.describe_error(error)})
-    wire.send_frame(sock, frame)
+    wire.send_frame(sock, reply_frame(server, number, reply))
 
 
 def _flush() -> None:

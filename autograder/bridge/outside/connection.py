@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from autograder.bridge.inside.entries import Place
+from autograder.bridge.outside.replay import Exchange
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared import claims, wire
@@ -44,6 +45,7 @@ class Connection:
     """A connection to one student's module. Subclasses implement the transport of requests."""
 
     dead = False  # whether no request will be answered any more
+    exchanges: Sequence[Exchange] = ()  # of the present test, if they can be repeated
 
     def __init__(self) -> None:
         # replaces handles by proxies
@@ -65,8 +67,16 @@ class Connection:
 
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
         """Send a request and return its value; raises a StudentError on failure."""
+        return self.answered(
+            operation, arguments, lambda: self.exchange(operation, arguments, seconds)
+        )
+
+    def answered(
+        self, operation: str, arguments: dict[str, Any], exchange: Callable[[], dict[str, Any]]
+    ) -> Any:
+        """Return the value in the reply of an exchange, and record it; raises a StudentError on failure."""
         try:
-            reply = self.exchange(operation, arguments, seconds)
+            reply = exchange()
             self._take_beside(reply)
             with malformed("an answer"):
                 if "error" in reply:
@@ -99,12 +109,7 @@ class Connection:
 
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
-        self._callables[:] = self._stand_ins
-        for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
-            book.clear()
-        self._callbacks = 0
-        self.last_call = ""
-        self.transcript = self.new_transcript()
+        self._begin(self.new_transcript())
         self.request(
             "seed",
             seed=seed_of("student", seed),
@@ -112,6 +117,14 @@ class Connection:
             forbids=[*self.forbids],
         )
         return self.transcript
+
+    def _begin(self, transcript: Transcript) -> None:
+        self._callables[:] = self._stand_ins
+        for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
+            book.clear()
+        self._callbacks = 0
+        self.last_call = ""
+        self.transcript = transcript
 
     def recording(self, names: Sequence[str]) -> AbstractContextManager[None]:
         """Record in this block which of these names are entered; a worker has recorded all since it was loaded."""

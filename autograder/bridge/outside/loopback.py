@@ -2,8 +2,9 @@
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ import torch
 from numpy.random.mtrand import get_bit_generator, set_bit_generator
 
 from autograder.bridge.inside.entries import Entries
-from autograder.bridge.inside.server import Server, answer, unsendable
+from autograder.bridge.inside.server import Server, answer, reply_frame, unsendable
 from autograder.bridge.outside.connection import Connection, too_much_to_send
+from autograder.bridge.outside.replay import Exchange, digest_of_seen
+from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared import wire
+from autograder.bridge.shared.errors import StudentError
 
 
 def called_name(server: Server, target: Sequence[Any]) -> str:
@@ -34,6 +38,11 @@ class LoopbackConnection(Connection):
         self.server = server
         self._records = records
         server.exchange = self._answer_question
+        self.asked_more = False
+        self._recorded: deque[Exchange] = deque()  # those that are to be repeated
+        self._seen = (
+            b""  # of the reply or question that comes next; empty unless requests are repeated
+        )
         torch_state, _, python_state = _random_state()
         self._other_random_numbers = torch_state, np.random.MT19937(), python_state
 
@@ -44,8 +53,6 @@ class LoopbackConnection(Connection):
             yield
             return
         entries = Entries(names)
-        if self.server.words is not None:
-            entries.expect(self.server.words)
         entries.begin(names)
         self.server.entries = entries
         with entries.install(self.server.module, sys.modules["__main__"]):
@@ -65,7 +72,70 @@ class LoopbackConnection(Connection):
         except wire.WireError as error:
             return {"error": unsendable(error)}
 
+    def repeat(self, exchanges: Iterable[Exchange], transcript: Transcript) -> bool:
+        """Send what a test has sent to another module, without running it, and record the answers in `transcript`.
+
+        Return whether all that the test sees of the replies is the same, byte for byte: then it would
+        end in the same way. If the module `asked_more` of the test than the other one, the answers
+        mean nothing.
+        """
+        self._begin(transcript)
+        self.reads_output = False
+        self.server.entries = Entries()
+        self.asked_more = False
+        self._recorded = deque(exchanges)
+        try:
+            return all([self._is_repeated(frame) for frame in self._recorded_frames()])
+        finally:
+            self._seen = b""
+
+    def _recorded_frames(self) -> Iterator[bytes]:
+        while self._recorded:
+            frames, self._seen = self._recorded.popleft()
+            yield from frames
+
+    def _is_repeated(self, frame: bytes) -> bool:
+        """Send one request; return whether the reply is the recorded one, as far as a test sees it."""
+        number, operation, arguments = wire.parse(frame, wire.MAX_DATA)
+        if operation == wire.RETURN:  # the answer to a question that this module does not ask
+            return False
+        digests: list[bytes] = []
+
+        def exchange() -> dict[str, Any]:
+            with self._sides_changed():
+                reply = answer(self.server, operation, arguments)
+            frame = reply_frame(self.server, number, reply)
+            digests.append(digest_of_seen(*wire.header_and_data(frame)))
+            try:
+                received: dict[str, Any] = wire.parse(frame)
+            except wire.WireError as error:
+                return {"error": unsendable(error)}
+            return received
+
+        with suppress(StudentError):
+            self.answered(operation, arguments, exchange)
+        return not number or digests == [self._seen]
+
+    def _recorded_answer(self, question: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what the test answered to the same question; None if it was not asked that."""
+        frame = wire.dumps(question, self.server.register, wire.MAX_TEXT)
+        if digest_of_seen(*wire.header_and_data(frame)) != self._seen or not self._recorded:
+            return None
+        frames, seen = self._recorded[0]
+        _, operation, reply = wire.parse(frames[-1], wire.MAX_DATA)
+        if operation != wire.RETURN:
+            return None
+        self._recorded.popleft()
+        self._seen = seen
+        recorded: dict[str, Any] = reply
+        return recorded
+
     def _answer_question(self, question: dict[str, Any]) -> dict[str, Any]:
+        if self._seen:
+            recorded = self._recorded_answer(question)
+            if recorded is not None:
+                return recorded
+            self.asked_more = True
         frame = _travelled(question, self.server.register, wire.MAX_TEXT)
         with self._sides_changed():
             reply = self.answer_callback(frame)

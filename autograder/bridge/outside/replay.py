@@ -9,8 +9,9 @@ later requests in advance.
 import hashlib
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from autograder.bridge.inside.entries import Place
 from autograder.bridge.shared import wire
@@ -18,6 +19,9 @@ from autograder.walls.outside.deadline import Deadline
 
 MAX_BYTES = 64 << 20  # limit of all cached requests and nodes
 NODE_BYTES = 512  # approximate size of a node without its frames
+ERROR_BEGINS = 64  # bytes, in the header of a reply with an error
+END_OF_REPLY = b"]}"
+MOST_KEPT = 8 << 20  # bytes of the requests of one test that are kept beside the cache
 Reply = tuple[bytearray, bytearray]
 
 
@@ -46,6 +50,13 @@ class Node:
     entered: Mapping[str, Place] = field(default_factory=dict)
 
 
+class Exchange(NamedTuple):
+    """What a test sent before a reply or a question, and the digest of what a test can see of that."""
+
+    frames: tuple[bytes, ...]
+    seen: bytes
+
+
 class ReplayCache:
     """The known exchanges of a run, by test. Above `max_bytes`, all are dropped."""
 
@@ -69,7 +80,7 @@ class ReplayCache:
         """Return the node after these requests and this reply, creating it if necessary."""
         if not node.requests:
             node.requests = tuple(self._cached(request) for request in requests)
-        digest = _digest(reply)
+        digest = _digest(*reply)
         if digest not in node.replies:
             self._bytes += NODE_BYTES
             node.replies[digest] = Node()
@@ -95,6 +106,19 @@ class ReplaySocket:
         self._sent_ahead: deque[bytes] = deque()
         self._received_ahead: deque[Reply | Exception] = deque()
         self._mismatch = False
+        self._exchanges: list[Exchange] = []  # of the present test
+        self._kept_bytes = 0
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """All exchanges of this test, or none if they take too much room."""
+        return tuple(self._exchanges) if self._kept_bytes <= MOST_KEPT else ()
+
+    def begin(self) -> None:
+        """Begin a test."""
+        self._exchanges.clear()
+        self._kept_bytes = 0
+        self._requests.clear()
 
     @property
     def diverged(self) -> bool:
@@ -120,7 +144,6 @@ class ReplaySocket:
         node = cache.first_node(test)
         self._cache = cache
         self._node = node
-        self._requests.clear()
         deadline: wire.Deadline = until
         while node is not None and node.requests and not node.passed:
             try:
@@ -136,7 +159,7 @@ class ReplaySocket:
                 self._received_ahead.append(error)
                 return None
             self._received_ahead.append(reply)
-            node = node.replies.get(_digest(reply))
+            node = node.replies.get(_digest(*reply))
         if node is None or not node.passed:
             return None
         self._sent_ahead.clear()
@@ -169,12 +192,29 @@ class ReplaySocket:
             raise reply
         if self._cache is not None and self._node is not None:
             self._node = self._cache.next_node(self._node, self._requests, reply)
-            self._requests.clear()
+        self._keep(reply)
+        self._requests.clear()
         return reply
 
+    def _keep(self, reply: Reply) -> None:
+        frames = tuple(request.frame for request in self._requests)
+        self._kept_bytes += sum(map(len, frames))
+        if self._kept_bytes <= MOST_KEPT:
+            self._exchanges.append(Exchange(frames, digest_of_seen(*reply)))
 
-def _digest(reply: Reply) -> bytes:
-    header, data = reply
+
+def digest_of_seen(header: bytes | bytearray, data: bytes | bytearray) -> bytes:
+    """Return the digest of a reply without what differs between texts with the same answers: the lines
+    where an exception was raised or a forbidden name was met.
+    """
+    if b'["error",{' in header[:ERROR_BEGINS]:
+        header = header.partition(b',["frames",')[0]
+    elif b',["entered",' in header:
+        header = header.rpartition(b',["entered",')[0] + END_OF_REPLY
+    return _digest(header, data)
+
+
+def _digest(header: bytes | bytearray, data: bytes | bytearray) -> bytes:
     digest = hashlib.blake2b(len(header).to_bytes(4, "big"), digest_size=16)
     digest.update(header)
     digest.update(data)

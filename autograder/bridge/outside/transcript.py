@@ -8,13 +8,14 @@ matter).
 import cmath
 import hashlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from autograder.bridge.outside.replay import Exchange
 from autograder.bridge.shared import claims
 from autograder.bridge.shared.containers import mapped
 from autograder.bridge.shared.errors import MIRRORED, StudentError, StudentRaisedError
@@ -43,10 +44,14 @@ class Answer:
 
 
 class Transcript:
-    """The answers of one test, in order."""
+    """The answers of one test, in order.
+
+    `exchanges` are what the test sent and the digests of the replies, if they are to be repeated.
+    """
 
     def __init__(self, answers: Iterable[Answer] = ()) -> None:
         self.answers = list(answers)
+        self.exchanges: Sequence[Exchange] = ()
 
     def record(self, operation: str, arguments: dict[str, Any], value: Any) -> None:
         if operation == "call":  # the numbers of its objects vary

@@ -168,9 +168,9 @@ class WorkerConnection(Connection):
         """Return the frame that answers a question of the worker."""
         answer = self._call_inside(question)
         try:
-            return wire.dumps([number, "return", answer], self.register)
+            return wire.dumps([number, wire.RETURN, answer], self.register)
         except wire.WireError as error:
-            return wire.dumps([number, "return", self.refused(error)])
+            return wire.dumps([number, wire.RETURN, self.refused(error)])
 
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)

@@ -74,6 +74,7 @@ _SCALARS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
     datetime.date: ("!date", datetime.date.isoformat, datetime.date.fromisoformat),
     datetime.datetime: ("!datetime", datetime.datetime.isoformat, datetime.datetime.fromisoformat),
 }
+RETURN = "return"  # the operation of a request that answers a question
 LENGTHS = struct.Struct("!II")
 _GENERATOR = struct.Struct("=QiiQ")  # seed, numbers left, seeded, position of the next number
 _GENERATOR_NUMBERS = 624
@@ -155,11 +156,17 @@ def loads(header: bytes | bytearray, data: bytes | bytearray, max_text: int = MA
 
 def parse(frame: bytes, max_text: int = MAX_TEXT) -> Any:
     """Decode one whole frame, as encoded by `dumps`."""
+    header, data = header_and_data(frame)
+    return loads(header, bytearray(data), max_text)
+
+
+def header_and_data(frame: bytes) -> tuple[bytes, bytes]:
+    """Divide one whole frame, as encoded by `dumps`."""
     if len(frame) < LENGTHS.size:
         raise WireError("a frame is too short")
     header_length, _ = LENGTHS.unpack_from(frame)
     data_start = LENGTHS.size + header_length
-    return loads(frame[LENGTHS.size : data_start], bytearray(frame[data_start:]), max_text)
+    return frame[LENGTHS.size : data_start], frame[data_start:]
 
 
 def send(
