@@ -1,9 +1,10 @@
 """Recognise known mistakes by comparing the answers of a submission in its failing tests with those of each mistake.
 
-A mistake is the solution with an edit. The same tests run on it in this process, with the same
-seeds, once in each run, and stop at the first answer that differs from the submission's. Most
-mistakes need no test at all: the audit has recorded which tests each mistake fails, and those that
-fail the same tests as the submission are tried first.
+A mistake is the solution with an edit. It gets the requests that a test sent to the submission, in
+this process, up to the first answer that differs; after the same bytes, it fails as the submission
+did. Where neither tells, the test itself runs on it, with the same seed. Most mistakes need no
+request at all: the audit has recorded which tests each mistake fails, and those that fail the same
+tests as the submission are tried first.
 """
 
 import io
