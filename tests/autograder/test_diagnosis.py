@@ -161,7 +161,7 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     """A function that stores which tests mistakes fail, as if an audit had recorded it; no test by default."""
 
     def record(**fails: frozenset[str]) -> None:
-        diagnosis = grader.diagnoses[NAME]
+        diagnosis = grader.diagnosis(NAME)
         mistakes = [
             replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis.mistakes
         ]
@@ -171,7 +171,7 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
 
 def attempted(grader: Grader) -> set[str]:
-    return {mistake for mistake, *_ in grader.diagnoses[NAME].attempts}
+    return {mistake for mistake, *_ in grader.diagnosis(NAME).attempts}
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):
