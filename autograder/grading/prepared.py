@@ -75,8 +75,8 @@ class PreparedCourse:
 
         Raises CourseError, or PreparationNeededError after `prepare_no_more`.
         """
-        known = {*self._prepared, *self.missing}
-        new = tuple(name for name in self.tests if name in names and name not in known)
+        settled = {*self._prepared, *self.missing}
+        new = tuple(name for name in self.tests if name in names and name not in settled)
         if new and not self._prepares:
             raise PreparationNeededError(new)
         for name in new:

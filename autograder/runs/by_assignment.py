@@ -17,13 +17,13 @@ class ByAssignment:
         for handed_in in stored:
             self._left[handed_in.submission.assignment].append(handed_in)
 
-    def take(self, own: str, of_others: Collection[str]) -> StoredSubmission | None:
-        """Return the next submission of a grader's own assignment; else of the one with most left that no other
+    def take(self, present: str, of_others: Collection[str]) -> StoredSubmission | None:
+        """Return the next submission of a grader's present assignment; else of the one with most left that no other
         grader has, or of that with most left; None if there is nothing left.
         """
         free = [name for name in self._left if name not in of_others]
         most = max(free or self._left, key=lambda name: len(self._left[name]), default=None)
-        name = own if own in self._left else most
+        name = present if present in self._left else most
         if name is None:
             return None
         taken = self._left[name].popleft()

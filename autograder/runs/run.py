@@ -127,7 +127,7 @@ def _graded(
     try:
         while True:
             for grader in at_work.with_room():
-                handed_in = waiting.take(grader.own, at_work.own_of_others(grader))
+                handed_in = waiting.take(grader.assignment, at_work.with_others(grader))
                 if handed_in is None:
                     break
                 submission = read(handed_in)
@@ -153,11 +153,11 @@ class GraderDiedError(InfrastructureError):
 
 @dataclass(eq=False)
 class OneGrader(Generic[Item]):
-    """A pool of one process, once there was work for it, and what it has begun; `own` is the assignment of the last."""
+    """A pool of one process, once there was work for it, and what it has begun; `assignment` is that of the last."""
 
     pool: GraderPool | None = None
     begun: dict[Future[Grade], Item] = field(default_factory=dict)
-    own: str = ""
+    assignment: str = ""
 
     def begin(self, work: Item, function: Callable[..., Grade], *arguments: Any) -> Future[Grade]:
         assert self.pool is not None
@@ -214,9 +214,9 @@ class Graders(Generic[Item]):
                 return
             yield grader
 
-    def own_of_others(self, grader: OneGrader[Item]) -> set[str]:
+    def with_others(self, grader: OneGrader[Item]) -> set[str]:
         """Return the assignments that the other graders stay with."""
-        return {other.own for other in self._all if other is not grader}
+        return {other.assignment for other in self._all if other is not grader}
 
     def begin(
         self,
@@ -231,7 +231,7 @@ class Graders(Generic[Item]):
             grader = self._freest(submission.assignment)
         if grader.pool is None:
             grader.pool = graders(self._plan)
-        grader.own = submission.assignment
+        grader.assignment = submission.assignment
         return grader.begin(work, function, submission, *arguments)
 
     def ended(self, seconds: float | None = None) -> list[tuple[Item, Grade | Exception]]:
@@ -246,7 +246,9 @@ class Graders(Generic[Item]):
 
     def _freest(self, assignment: str) -> OneGrader[Item]:
         """Return a grader with least to do, if possible the one that stays with this assignment."""
-        return min(self._all, key=lambda grader: (len(grader.begun), grader.own != assignment))
+        return min(
+            self._all, key=lambda grader: (len(grader.begun), grader.assignment != assignment)
+        )
 
 
 def _result(future: Future[Grade]) -> Grade | Exception:
