@@ -273,9 +273,8 @@ def _grade_new(
     tell = _counting(on_grade or ignore, unchanged + len(new))
     for _ in range(unchanged):
         tell(None)
-    submissions = texts.iterate(folder, new)
     try:
-        summary = grade_class(plan.for_submissions(len(new)), submissions, journal, tell, cluster)
+        summary = grade_class(plan.for_submissions(len(new)), new, journal, tell, cluster)
     except KeyboardInterrupt:
         if not journal.latest:
             raise KeyboardInterrupt from None

@@ -56,6 +56,7 @@ class Scales:
     def __init__(self, course: Course, names: Sequence[str]) -> None:
         self._course = course
         self._grader = open_grader(course, Sandbox(hidden=course.hidden_folders), SEED, names)
+        self._grader.prepare_all()
         gc.collect()
         gc.freeze()  # as in a run, whose graders are forks
         self._turn = 0

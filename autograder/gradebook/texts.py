@@ -37,12 +37,17 @@ def put(folder: Path, submissions: Iterable[Submission]) -> list[StoredSubmissio
 def iterate(folder: Path, put_away: Iterable[StoredSubmission]) -> Iterator[Submission]:
     """Yield the submissions with their files, read lazily; raises InfrastructureError."""
     for stored in put_away:
-        files = _stored_files(folder, stored.digest)
-        submission = replace(stored.submission, files=files)
-        if submission_digest(submission) != stored.digest:
-            file = _file(folder, stored.digest)
-            raise InfrastructureError(f"{file} was changed or is gone. Remove it and grade again.")
-        yield submission
+        yield read(folder, stored)
+
+
+def read(folder: Path, stored: StoredSubmission) -> Submission:
+    """Return a submission with its files; raises InfrastructureError."""
+    files = _stored_files(folder, stored.digest)
+    submission = replace(stored.submission, files=files)
+    if submission_digest(submission) != stored.digest:
+        file = _file(folder, stored.digest)
+        raise InfrastructureError(f"{file} was changed or is gone. Remove it and grade again.")
+    return submission
 
 
 def get(folder: Path, grade: Grade) -> Submission | None:

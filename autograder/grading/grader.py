@@ -1,7 +1,7 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import replace
 
@@ -41,8 +41,8 @@ SECONDS_BESIDE_TESTS = 60.0
 class Grader:
     """Grades submissions of a course one after another, all with the same random inputs.
 
-    For an assignment whose modules cannot be imported, `grade` raises MissingModuleError.
-    `diagnoses` name the known mistakes of an assignment, anew in each run.
+    An assignment is prepared when it is first needed. For one whose modules cannot be imported,
+    `grade` raises MissingModuleError.
     """
 
     def __init__(
@@ -50,22 +50,30 @@ class Grader:
     ) -> None:
         self.course = prepared_course.course
         self.session = prepared_course.session
+        self.tests = prepared_course.tests
         self.watch = watch
-        self._missing = prepared_course.missing
-        self._unsound = prepared_course.unsound
-        self._prepared = prepared_course.assignments
-        self.assignments = {name: prepared.assignment for name, prepared in self._prepared.items()}
-        self.tests = {name: prepared.tests for name, prepared in self._prepared.items()}
-        self.workers = WorkerFactory(
-            sandbox,
-            {name: prepared.reference for name, prepared in self._prepared.items()},
-            {name: prepared.forbidden for name, prepared in self._prepared.items()},
-        )
-        self._follow_through = {
-            name: FollowThrough(prepared, self.workers, self.session, self.watch)
-            for name, prepared in self._prepared.items()
-        }
+        self._prepared_course = prepared_course
+        self._references: dict[str, LocalStudent] = {}
+        self._forbidden: dict[str, list[str]] = {}
+        self.workers = WorkerFactory(sandbox, self._references, self._forbidden)
+        self._follow_through: dict[str, FollowThrough] = {}
         self._begin(run_seed)
+
+    def prepare(self, names: Collection[str]) -> bool:
+        """Prepare those of these assignments that are not; return whether there were any.
+
+        Raises CourseError, or PreparationNeededError after `prepare_no_more`.
+        """
+        return self._prepared_course.prepare(names)
+
+    def prepare_all(self) -> None:
+        """Prepare all assignments; raises as `prepare`, and MissingModuleError if none can be prepared."""
+        self.prepare(self.tests)
+        self._prepared_course.require_some()
+
+    def prepare_no_more(self) -> None:
+        """From now on, prepare nothing in this process, a fork."""
+        self._prepared_course.prepare_no_more()
 
     def grade(self, submission: Submission) -> Grade:
         """Return the grade of one submission; no submission makes this method raise an exception.
@@ -73,18 +81,18 @@ class Grader:
         Raises InfrastructureError if the machine fails, CourseError if the assignment's solution
         fails its own tests.
         """
-        started = time.monotonic()
         try:
             if submission.problem:
                 raise RefusedError(submission.problem)
-            if submission.assignment in self._missing:
-                raise self._missing[submission.assignment]
-            if submission.assignment not in self.assignments:
+            if submission.assignment not in self._prepared_course:
                 raise RefusedError(
                     f"The course has no assignment `{clean(submission.assignment, 100)}`."
                 )
+            prepared = self._prepared(submission.assignment)
+            if prepared.unsound:
+                raise CourseError(prepared.unsound)
             with self.watch.limit(f"all of {submission.assignment}", SECONDS_BESIDE_TESTS):
-                return self._graded(self.assignments[submission.assignment], submission, started)
+                return self._graded(prepared, submission)
         except TaskEndedError:
             return refused(
                 self.course,
@@ -95,10 +103,9 @@ class Grader:
         except RefusedError as refusal:
             return refused(self.course, submission, str(refusal), self.run_seed)
 
-    def _graded(self, assignment: Assignment, submission: Submission, started: float) -> Grade:
-        prepared = self._prepared[assignment.name]
-        if self._unsound[assignment.name]:
-            raise CourseError(self._unsound[assignment.name])
+    def _graded(self, prepared: PreparedAssignment, submission: Submission) -> Grade:
+        started = time.monotonic()
+        assignment = prepared.assignment
         self.workers.sandbox.warm_up(assignment.preload)  # no part of a student's time
         limits = assignment.limits
         digest = f"{self.run_seed} {submission_digest(submission)}"
@@ -128,13 +135,14 @@ class Grader:
         )
 
     def assignment(self, name: str) -> Assignment:
-        """Return one of this grader's assignments; raises MissingModuleError if one of its modules is missing."""
-        if name in self._missing:
-            raise self._missing[name]
-        return self.assignments[name]
+        """Return one of this grader's assignments, prepared; raises CourseError, or MissingModuleError if one of its
+        modules is missing.
+        """
+        return self._prepared(name).assignment
 
     def load(self, assignment: Assignment, file: SourceFile) -> LoadedSubmission:
         """Return a submission whose functions can be called in workers; the caller closes it."""
+        self._prepared(assignment.name)
         return LoadedSubmission(self.workers, assignment, file)
 
     def choose(
@@ -153,7 +161,7 @@ class Grader:
                 "There are two files, and at least one of them cannot be read. Hand in one file."
             )
             raise RefusedError(sentence) from None
-        untouched = self._prepared[assignment.name].stub_outline
+        untouched = self._prepared(assignment.name).stub_outline
         changed = [file for file in submission.files if outlines[file.name] != untouched]
         if len({outlines[file.name] for file in changed}) > 1:
             names = " and ".join(sorted(outlines))
@@ -186,7 +194,15 @@ class Grader:
 
     def sent_requests(self, name: str, run_seed: int) -> dict[str, str]:
         """Return a digest of what each hidden test sends to the solution in a run with this seed."""
-        return sent_requests(self.session, self._prepared[name], run_seed, self.watch)
+        return sent_requests(self.session, self._prepared(name), run_seed, self.watch)
+
+    def diagnosis(self, name: str) -> Diagnosis:
+        """Return what names the known mistakes of an assignment, anew in each run."""
+        if name not in self._diagnoses:
+            self._diagnoses[name] = Diagnosis(
+                self.session, self._prepared(name), self.run_seed, self.watch
+            )
+        return self._diagnoses[name]
 
     def close(self) -> None:
         self.session.close()
@@ -195,10 +211,14 @@ class Grader:
     def _begin(self, run_seed: int) -> None:
         self.run_seed = run_seed
         self._cache = ReplayCache()
-        self.diagnoses = {
-            name: Diagnosis(self.session, prepared, run_seed, self.watch)
-            for name, prepared in self._prepared.items()
-        }
+        self._diagnoses: dict[str, Diagnosis] = {}
+
+    def _prepared(self, name: str) -> PreparedAssignment:
+        """Return an assignment, with which workers can be opened."""
+        prepared = self._prepared_course.prepared(name)
+        self._references[name] = prepared.reference
+        self._forbidden[name] = prepared.forbidden
+        return prepared
 
     def _results(
         self, prepared: PreparedAssignment, loaded: LoadedSubmission
@@ -214,9 +234,9 @@ class Grader:
                 raise failure
             again = {}
             if self.course.follow_through:
-                follow_through = self._follow_through[assignment.name]
+                follow_through = self._follow_through_of(prepared)
                 again = follow_through.again(loaded, endings, self.run_seed)
-        diagnosis = self.diagnoses[assignment.name]
+        diagnosis = self.diagnosis(assignment.name)
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself
         retried = [retry.ending for retry in again.values()]
@@ -232,6 +252,14 @@ class Grader:
                 result = self._followed(result, retry.used)
             results.append(result)
         return tuple(results), tuple(ending.seconds for ending in endings)
+
+    def _follow_through_of(self, prepared: PreparedAssignment) -> FollowThrough:
+        name = prepared.assignment.name
+        if name not in self._follow_through:
+            self._follow_through[name] = FollowThrough(
+                prepared, self.workers, self.session, self.watch
+            )
+        return self._follow_through[name]
 
     def _followed(self, result: TestResult, used: tuple[str, ...]) -> TestResult:
         names = joined([f"`{name}`" for name in used], LISTED)

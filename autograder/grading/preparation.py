@@ -1,7 +1,7 @@
 """Load and check what a grader needs of a course: tests, solutions, mistakes and digests of its assignments."""
 
-import contextlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
+from functools import partial
 
 import torch
 
@@ -9,7 +9,7 @@ from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import suite_digest
 from autograder.course.mistakes_file import load_mistakes
 from autograder.grading.grader import Grader
-from autograder.grading.prepared import PreparedAssignment, PreparedCourse
+from autograder.grading.prepared import PreparedAssignment, PreparedCourse, all_missing
 from autograder.grading.reference import MissingModuleError, import_needed, load_reference, needs
 from autograder.grading.suite_run import SolutionFailsError, failures_of_solution
 from autograder.grading.time_limits import Watch
@@ -30,37 +30,31 @@ def open_grader(
     """Return a grader of these assignments, by default of all; raises CourseError or InfrastructureError."""
     # graders run side by side, and threads that wait for a processor keep it busy
     torch.set_num_threads(1)
-    return Grader(prepare(course, run_seed, names), sandbox, run_seed, watch or Watch())
+    return Grader(open_suites(course, run_seed, names), sandbox, run_seed, watch or Watch())
 
 
-def prepare(course: Course, run_seed: int, names: Iterable[str] | None = None) -> PreparedCourse:
-    """Load these assignments, and run every test on its solution: all imports are done then.
+def open_suites(
+    course: Course, run_seed: int, names: Iterable[str] | None = None
+) -> PreparedCourse:
+    """Collect the suites of these assignments; those that need a module which cannot be imported may be left out.
 
-    Assignments whose modules cannot be imported are left out. Raises CourseError with all problems
-    of suites and mistakes, MissingModuleError if no assignment is left.
+    Raises CourseError with all problems of suites, MissingModuleError if no assignment is left.
     """
-    chosen, missing = _importable(course.select(names))
-    # without files, pytest would collect the current folder
-    if missing and not chosen:
-        raise MissingModuleError("\n".join(map(str, missing.values())))
     import_for_gradients()
-    session = collect_suites(course, chosen)
-    with contextlib.ExitStack() as closed_if_it_fails:
-        closed_if_it_fails.callback(session.close)
-        assignments = {
-            assignment.name: _prepared(course, assignment, tests)
-            for assignment, tests in _sound_tests(course, session, chosen).items()
-        }
-        unsound = {}
-        for name, prepared in assignments.items():
-            failures = list(_failures(session, prepared, run_seed))
-            unsound[name] = [f"{name}: {failure}" for failure in failures]
-            for failure in failures:
-                if _is_of_a_package(failure, prepared.assignment):
-                    sentence = needs(prepared.assignment, failure.missing, failure)
-                    missing[name] = MissingModuleError(sentence)
-        closed_if_it_fails.pop_all()
-    return PreparedCourse(course, session, assignments, missing, unsound)
+    chosen = course.select(names)
+    missing: dict[str, MissingModuleError] = {}
+    try:
+        session, tests = _sound_suites(course, chosen)
+    except CourseError:
+        importable, missing = _importable(chosen)
+        if not missing:
+            raise
+        # without files, pytest would collect the current folder
+        if not importable:
+            raise all_missing(missing) from None
+        session, tests = _sound_suites(course, importable)
+    prepare = partial(_prepared, course, session, run_seed)
+    return PreparedCourse(course, session, tests, missing, prepare)
 
 
 def _importable(
@@ -77,12 +71,6 @@ def _importable(
         else:
             importable.append(assignment)
     return importable, missing
-
-
-def _failures(
-    session: SuiteSession, prepared: PreparedAssignment, run_seed: int
-) -> Iterator[SolutionFailsError]:
-    return failures_of_solution(session, prepared.tests, prepared.reference, Watch(), run_seed)
 
 
 def _is_of_a_package(failure: SolutionFailsError, assignment: Assignment) -> bool:
@@ -117,14 +105,16 @@ def collect_suites(course: Course, assignments: Iterable[Assignment]) -> SuiteSe
 
 
 def check_suites(course: Course, assignments: Collection[Assignment]) -> None:
-    """Raise CourseError with the problems for which `prepare` refuses these assignments' suites."""
-    with contextlib.closing(collect_suites(course, assignments)) as session:
-        _sound_tests(course, session, assignments)
+    """Raise CourseError with the problems for which `open_suites` refuses these assignments' suites."""
+    session, _ = _sound_suites(course, assignments)
+    session.close()
 
 
-def _sound_tests(
-    course: Course, session: SuiteSession, assignments: Iterable[Assignment]
-) -> dict[Assignment, tuple[Test, ...]]:
+def _sound_suites(
+    course: Course, assignments: Collection[Assignment]
+) -> tuple[SuiteSession, dict[str, tuple[Test, ...]]]:
+    """Return one session with the suites of these assignments, and the tests of each, by name."""
+    session = collect_suites(course, assignments)
     tests_of = {
         assignment: session.tests(course.suite_folder(assignment)) for assignment in assignments
     }
@@ -132,28 +122,44 @@ def _sound_tests(
     for assignment, tests in tests_of.items():
         problems += check_suite(course, assignment, tests)
     if problems:
+        session.close()
         raise CourseError(problems)
-    return tests_of
+    return session, {assignment.name: tests for assignment, tests in tests_of.items()}
 
 
 def _prepared(
-    course: Course, assignment: Assignment, tests: tuple[Test, ...]
+    course: Course,
+    session: SuiteSession,
+    run_seed: int,
+    assignment: Assignment,
+    tests: tuple[Test, ...],
 ) -> PreparedAssignment:
+    """Load an assignment, and run every test on its solution: all imports are done then.
+
+    Raises CourseError with the problems of its solution or mistakes, and MissingModuleError if it
+    needs a module that cannot be imported.
+    """
     solution = course.solution_file(assignment)
     stub = course.stub_file(assignment)
-    text = course.read_solution(assignment)
+    solution_file = SourceFile(solution.name, course.read_solution(assignment))
     given = stub.read_text("utf-8") if stub.exists() else ""
-    solution_file = SourceFile(solution.name, text)
+    mistakes = load_mistakes(course, assignment)
+    reference = load_reference(course, assignment)
+    failures = list(failures_of_solution(session, tests, reference, Watch(), run_seed))
+    for failure in failures:
+        if _is_of_a_package(failure, assignment):
+            raise MissingModuleError(needs(assignment, failure.missing, failure))
     return PreparedAssignment(
         assignment,
         solution_file,
         SourceFile(stub.name, given),
         tests,
-        load_mistakes(course, assignment),
+        mistakes,
         _names_in(solution_file),
         source.outline(given, stub.name),
         suite_digest(course, assignment),
-        load_reference(course, assignment),
+        reference,
+        tuple(f"{assignment.name}: {failure}" for failure in failures),
     )
 
 

@@ -12,6 +12,14 @@ class MissingModuleError(InfrastructureError):
     """A module that an assignment needs cannot be imported: none of its submissions can be graded."""
 
 
+class PreparationNeededError(InfrastructureError):
+    """This process may prepare no assignment, and these are not prepared."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__("The grader has lost an assignment.")
+        self.names = names
+
+
 def load_reference(course: Course, assignment: Assignment) -> LocalStudent:
     """Return the solution; raises CourseError if it does not run, MissingModuleError if a package is missing."""
     import_needed(assignment)

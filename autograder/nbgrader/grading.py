@@ -11,6 +11,7 @@ from autograder.feedback.painter import draw_pictures
 from autograder.gradebook.decisions import lay_over, read_decisions
 from autograder.gradebook.journal import Journal
 from autograder.gradebook.run_state import OpenRun
+from autograder.gradebook.texts import StoredSubmission
 from autograder.nbgrader.decided_points import by_part
 from autograder.records import Grade, Submission
 from autograder.runs.pool import Plan
@@ -27,10 +28,10 @@ def grade_all(
 ) -> dict[str, Grade]:
     """Return the grades of a class for one assignment, by student, after the decisions.
 
-    `plan` is for that assignment alone. Unchanged submissions are not graded again. A student whom
-    the machine failed has no grade, and the log has the reason. With `pictures`, those of failing
-    parts are drawn behind the wall. Raises CourseError or InfrastructureError if nothing can be
-    graded.
+    `plan` is for that assignment alone, and the texts are stored in the journal's folder. Unchanged
+    submissions are not graded again. A student whom the machine failed has no grade, and the log
+    has the reason. With `pictures`, those of failing parts are drawn behind the wall. Raises
+    CourseError or InfrastructureError if nothing can be graded.
     """
     course = plan.course
     decisions = read_decisions(plan.course)
@@ -48,10 +49,11 @@ def grade_all(
 
     due = []
     for student, submission in submissions.items():
-        if journal.holds(submission, submission_digest(submission), suite):
+        digest = submission_digest(submission)
+        if journal.holds(submission, digest, suite):
             enter(journal.latest[student, assignment.name])
         else:
-            due.append(submission)
+            due.append(StoredSubmission(submission, digest))
     graded_before = len(grades)
     plan = plan.for_submissions(len(due))
     try:

@@ -42,8 +42,6 @@ class Disposable:
         self._left_out_always: dict[str, bool] = {}
         self._process: Any = None
         self._connection: Any = None
-        gc.collect()
-        gc.freeze()  # a collection would write to, and so copy, what forks share with this process
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call the function in the fork; return its result or raise its exception.
@@ -100,6 +98,8 @@ class Disposable:
         """Return the reply of `_serve`: value or exception, traceback, whether the fork is in doubt; None if it ended."""
         if self._process is None:
             self._watch.clear()
+            gc.collect()
+            gc.freeze()  # a collection would write to, and so copy, what forks share with this process
             context: Any = multiprocessing.get_context("fork")
             self._connection, theirs = context.Pipe()
             ends = theirs, self._connection

@@ -1,4 +1,4 @@
-"""Graders as processes: each loads the course once and forks to grade submissions (see `disposable`)."""
+"""Graders as processes: each loads what it needs of the course once and forks to grade submissions (see `disposable`)."""
 
 import multiprocessing
 import os
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from autograder.course.config import Course
 from autograder.course.digests import submission_digest
+from autograder.grading.reference import PreparationNeededError
 from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, Submission
 from autograder.runs.disposable import Disposable
@@ -109,15 +110,15 @@ def grade_one(submission: Submission) -> Grade:
 
 
 def be_ready() -> None:
-    """Load all that grading needs; runs in a grader's process."""
-    this_grader()
+    """Prepare all assignments; runs in a grader's process."""
+    this_grader().prepare_all()
 
 
 def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
     """Call the function in a fork of this process and return its result.
 
     The fork can start nothing; where it misses a fork server, this process starts one, and calls
-    again.
+    again. It prepares nothing either: each further fork has what this process has prepared.
     """
     missed = list[tuple[str, ...]]()
     while True:
@@ -127,6 +128,10 @@ def call_in_fork(function: Callable[..., Result], *arguments: Any) -> Result:
             _disposable().end()
             _sandbox().renew(needed.modules, again=needed.modules in missed)
             missed.append(needed.modules)
+        except PreparationNeededError as needed:
+            _disposable().end()
+            if not this_grader().prepare(needed.names):
+                raise  # it asks for what it has
         else:
             return result
 
@@ -153,6 +158,7 @@ def _shut_in(pipe: int) -> None:
     """Shut in this process, a fork, before it meets the first value of a submission."""
     from autograder.walls.outside.shut_in import shut_in
 
+    this_grader().prepare_no_more()
     shut_in(tempfile.gettempdir(), [pipe, *_sandbox().start_no_more()])
 
 

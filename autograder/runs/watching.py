@@ -193,10 +193,12 @@ class Watching:
 
     def _start(self) -> None:
         """Give work to each grader that is free."""
-        running = self._graders.running
-        while self._clock() >= self._pauses_until and len(running) < self._plan.jobs:
+        while self._clock() >= self._pauses_until:
+            running = self._graders.running
+            if len(running) >= self._plan.jobs:
+                return
             now = self._clock()
-            hand_in = self._turns.next(self._waiting.values(), running.values(), now)
+            hand_in = self._turns.next(self._waiting.values(), running, now)
             if hand_in is None:
                 return
             until = self._quotas.next_turn(hand_in.key, self._now())
@@ -220,7 +222,7 @@ class Watching:
         del self._waiting[hand_in.key]
         self._turns.begun(hand_in, self._clock())
         try:
-            (submission,) = texts.iterate(self._folder, [hand_in.stored])
+            submission = texts.read(self._folder, hand_in.stored)
             future = self._graders.begin(hand_in, grade_anew, submission, fresh_seed())
         except Exception as error:
             self._ended(hand_in, error)

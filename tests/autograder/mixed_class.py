@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autograder.course.config import Course
 from autograder.course.reading import load_course
+from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan
@@ -95,7 +96,7 @@ def submissions(students: Iterable[str] = TEXTS) -> list[Submission]:
 def grades(plan: Plan, handed_in: list[Submission], folder: Path) -> dict[str, dict]:
     """Each student's grade of one run, without the seconds that it took."""
     with Journal(folder) as journal:
-        summary = grade_class(plan, handed_in, journal, lambda _: None)
+        summary = grade_class(plan, texts.put(folder, handed_in), journal, lambda _: None)
         assert summary.failures == []
         found = {
             key[0]: json.loads(replace(g, seconds=0.0, test_seconds=()).to_json())

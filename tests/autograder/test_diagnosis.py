@@ -165,7 +165,7 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
     """A function that stores which tests mistakes fail, as if an audit had recorded it; no test by default."""
 
     def record(**fails: frozenset[str]) -> None:
-        diagnosis = grader.diagnoses[NAME]
+        diagnosis = grader.diagnosis(NAME)
         mistakes = [
             replace(each, fails=fails.get(each.id, frozenset())) for each in diagnosis.mistakes
         ]
@@ -175,7 +175,7 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
 
 def attempted(grader: Grader) -> set[str]:
-    return {mistake for mistake, *_ in grader.diagnoses[NAME].attempts}
+    return {mistake for mistake, *_ in grader.diagnosis(NAME).attempts}
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):
@@ -353,7 +353,7 @@ def test_equal_answers_with_other_random_numbers_need_the_test(larger_grader, ex
 def test_a_test_answers_only_what_it_was_asked(larger_grader, examined, monkeypatch, body, tests):
     """The mistake calls the test's function: its answer is recorded if the submission has called it, too."""
     larger_grader.reseed(larger_grader.run_seed + 1)
-    diagnosis = larger_grader.diagnoses[NAME]
+    diagnosis = larger_grader.diagnosis(NAME)
     once = tuple(mistake for mistake in diagnosis.mistakes if mistake.id == "once")
     monkeypatch.setattr(diagnosis, "mistakes", once)
     found = larger_names(larger_grader, ("function(function(number))", body))

@@ -446,7 +446,7 @@ def run(
     with Journal(folder) as journal:
         stored = texts.put(folder, submissions)
         new = stored if regrade else ungraded(plan.course, stored, journal)
-        summary = grade_class(plan, texts.iterate(folder, new), journal, lambda _: None)
+        summary = grade_class(plan, new, journal, lambda _: None)
     summary.unchanged = len(stored) - len(new)
     return summary
 
@@ -492,7 +492,8 @@ def test_a_missing_module_of_one_assignment_fails_its_submissions_alone(tmp_path
         for name in ("01_adding", "02_adding")
     ]
     with Journal(tmp_path / "grades") as journal:
-        summary = grade_class(plan_of(course), submissions, journal, lambda _: None)
+        stored = texts.put(tmp_path / "grades", submissions)
+        summary = grade_class(plan_of(course), stored, journal, lambda _: None)
     assert sorted(journal.latest) == [(f"student0{n}", "02_adding") for n in range(3)]
     (failure,) = summary.failures
     assert failure.startswith("3 submissions of 01_adding (student00, student01 and student02): ")
@@ -535,7 +536,7 @@ if __name__ == "__main__":
     plan, folder = plan_of(load_course(sys.argv[1]), jobs=2), Path(sys.argv[2])
     with Journal(folder) as journal:
         new = ungraded(plan.course, texts.put(folder, class_of(10)), journal)
-        grade_class(plan, texts.iterate(folder, new), journal, count)
+        grade_class(plan, new, journal, count)
 """
 
 

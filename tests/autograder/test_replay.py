@@ -108,6 +108,7 @@ def course_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def one_grader(course_folder: Path, sandbox: Sandbox) -> Iterator[Grader]:
     grader = open_grader(load_course(course_folder), sandbox, 0)
+    grader.prepare_all()
     yield grader
     grader.close()
 

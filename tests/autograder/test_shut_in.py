@@ -25,7 +25,7 @@ from autograder.grading.time_limits import KernelWatch
 from autograder.records import Grade, InfrastructureError, SourceFile, Submission
 from autograder.runs import replies
 from autograder.runs.disposable import Disposable
-from autograder.runs.pool import GraderPool, Plan, grade_one, graders, this_grader
+from autograder.runs.pool import GraderPool, Plan, be_ready, grade_one, graders, this_grader
 from autograder.runs.private_folder import PrivateFolder
 from autograder.runs.watching import grade_anew
 from autograder.walls.inside.tried import NETWORK
@@ -44,6 +44,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def pool(course: Course) -> Iterator[GraderPool]:
     with graders(Plan(course, run_seed=1)) as started:
         started.submit(temporary_file).result()  # it finds this module before the course's `tests`
+        started.submit(be_ready).result()
         yield started
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.course.config import Course
+from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal
 from autograder.records import SourceFile, Submission
 from autograder.runs.pool import Plan
@@ -53,7 +54,8 @@ def grades(
     course: Course, tier: str, submissions: list[Submission], folder: Path
 ) -> dict[str, dict]:
     with Journal(folder) as journal:
-        outcome = grade_class(Plan(course, 11, tier, jobs=2), submissions, journal, lambda _: None)
+        stored = texts.put(folder, submissions)
+        outcome = grade_class(Plan(course, 11, tier, jobs=2), stored, journal, lambda _: None)
         assert outcome.failures == []
         assert outcome.graded + outcome.refused == len(submissions)
         return {

@@ -38,6 +38,7 @@ from autograder.extras.cluster.cluster import Coordinator
 from autograder.extras.cluster.cluster_address import batch_cluster, connect
 from autograder.extras.cluster.cluster_worker import Graders
 from autograder.extras.cluster.grader_process import GraderDiedError, GraderProcess
+from autograder.gradebook import texts
 from autograder.gradebook.journal import Journal, Reading
 from autograder.records import Grade, InfrastructureError, RefusedError, SourceFile, Submission
 from autograder.runs.pool import Plan
@@ -83,7 +84,8 @@ def graded(
 ) -> list[dict[str, Any]]:
     """Return the lines of a journal without the seconds, sorted by student."""
     with Journal(folder) as journal:
-        summary = grade_class(plan, submissions, journal, lambda _: None, cluster=address)
+        stored = texts.put(folder, submissions)
+        summary = grade_class(plan, stored, journal, lambda _: None, cluster=address)
     assert (summary.failures, summary.notes) == ([], [])
     lines = [json.loads(line) for line in (folder / "grades.jsonl").read_text("utf-8").splitlines()]
     lines = [{**line, "seconds": None, "test_seconds": None} for line in lines]
