@@ -74,6 +74,16 @@ def test_changed_values_are_told_and_no_others(
         assert torch.equal(value, ModuleState(net).tensors[name]) or value.isnan().any()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_module_of_a_single_tensor_is_remembered_as_it_was(dtype: torch.dtype) -> None:
+    gate = nn.Linear(2, 3, bias=False).to(dtype)
+    before = Snapshot(gate)
+    gate.weight.data.add_(1)
+    told = ModuleState(gate).changes_since(before)
+    assert told is not None
+    assert [*told["values"]] == ["weight"]
+
+
 def test_another_type_of_all_numbers_is_a_change_of_each() -> None:
     net = Net("ordinary")
     before = Snapshot(net)

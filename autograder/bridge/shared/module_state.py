@@ -136,7 +136,8 @@ def _in_one_row(tensors: Collection[torch.Tensor]) -> torch.Tensor | None:
         return None
     with torch.no_grad():
         numbers: torch.Tensor = _flatten_dense_tensors([*tensors])
-    return numbers
+    # of a single tensor, it is no copy
+    return numbers.clone() if len(tensors) == 1 else numbers
 
 
 def _parts(module: nn.Module) -> list[tuple[str, nn.Module, str]]:
