@@ -54,8 +54,8 @@ def after_each_step(knobs, optimiser, gradients):
     """Take the steps, and yield the values after each; gradients come in the number type that the knob has by then."""
     set_gradients, step, values_now = knobs.set_gradients, optimiser.step, knobs.values
     dtype = torch.float64
-    for gradient in gradients:
-        set_gradients(gradient.to(dtype))
+    for now in gradients:
+        set_gradients(now.to(dtype))
         step()
         values = values_now()
         dtype = values[0].dtype
