@@ -89,11 +89,10 @@ def test_each_written_word_asks_for_itself(student, seed):
     padding = torch.arange(7) >= torch.tensor([[4], [7], [2]])                       # (3, 7)
     cross = checks.randomize(student.CrossAttention(C, H).double())
     together = cross(y, memory, padding)
-    for b in range(3):
-        for t in range(5):
-            alone = cross(y[b : b + 1, t : t + 1], memory[b : b + 1], padding[b : b + 1])
-            what = f"word {t} of sentence {b}, compared with the same word alone,"
-            checks.close(together[b : b + 1, t : t + 1], alone, what)
+    for b, t in ((0, 0), (1, 1), (2, 2), (0, 3), (1, 4)):
+        alone = cross(y[b : b + 1, t : t + 1], memory[b : b + 1], padding[b : b + 1])
+        what = f"word {t} of sentence {b}, compared with the same word alone,"
+        checks.close(together[b : b + 1, t : t + 1], alone, what)
 
 
 @task("cross", 0.25, needs="test_cross_attention_owns_four_layers", forbids=READY_MADE_ATTENTION)

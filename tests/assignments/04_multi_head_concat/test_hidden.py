@@ -111,7 +111,7 @@ def test_heads_start_different(student):
 ))
 def test_heads_equal_pytorch(student, reference):
     """With one head and with many, the output is that of PyTorch's own layer, in training and in evaluation."""
-    for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
+    for num_heads, width, training in [(1, C, True), (11, 33, False)]:
         theirs, ours = two_multi_heads(student, reference, num_heads, width, bias=False)
         queries = [head.query.weight for head in ours.heads]
         keys = [head.key.weight for head in ours.heads]
@@ -142,7 +142,7 @@ def test_heads_learn(student, reference):
 @task("heads", 2.6, forbids=READY_MADE, promise="all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
-    for batch, training in [(B, True), (1, True), (2, False)]:
+    for batch, training in [(1, True), (2, False)]:
         mha = checks.randomize(student.MultiHeadAttention(C, H, BLOCK).double()).train(training)
         tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
         unknown = "No table of a head is among the parameters of the module."
@@ -180,9 +180,10 @@ def test_split_of_any_size(student, reference):
     """split_heads puts every number in its place, for any number of heads and any layout in memory."""
     for batch, words, heads, strip in [(3, 7, 4, 5), (2, 5, 1, 6), (1, 3, 8, 1), (5, 1, 13, 4)]:
         x = torch.randn(batch, heads * strip, words).transpose(1, 2).double()          # (B, T, C)
-        checks.dtype(student.split_heads(x, heads), torch.float64, "split_heads(x, num_heads) for x in float64")
+        cut = student.split_heads(x, heads)
+        checks.dtype(cut, torch.float64, "split_heads(x, num_heads) for x in float64")
         checks.close(
-            student.split_heads(x, heads), reference.split_heads(x, heads),
+            cut, reference.split_heads(x, heads),
             f"split_heads(x, {heads}) for x of shape {tuple(x.shape)}",
             axes=("sentence", "head", "word", "feature"),
         )
@@ -219,7 +220,7 @@ def test_merge_of_any_size(student, reference):
 ))
 def test_fused_equals_pytorch(student, reference):
     """With one head and with many, unmasked output and gradients are those of PyTorch's own layer."""
-    for num_heads, width, training in [(1, C, True), (H, C, False), (11, 33, True)]:
+    for num_heads, width, training in [(1, C, True), (11, 33, False)]:
         theirs, ours = two_fused(student, reference, num_heads, width)
         layer = pytorch_layer(num_heads, ours.W_qkv.weight, ours.W_out.weight)
 
@@ -239,7 +240,7 @@ def test_fused_equals_pytorch(student, reference):
       promise="its rows are first all queries, then all keys, then all values")
 def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
-    for batch, training in [(B, True), (1, True), (2, False)]:
+    for batch, training in [(1, True), (2, False)]:
         fused = checks.randomize(student.FusedMultiHeadAttention(C, H).double()).train(training)
         x, tables = sentence(batch), {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight}
         every_gradient_arrives(lambda fused=fused, x=x: fused(x, causal_mask()), tables)
@@ -271,13 +272,14 @@ def test_fused_obeys_the_mask(student, reference):
         theirs, ours = two_fused(student, reference, loudness=loudness)
         for name, mask in masks.items():
             x = sentence(many if mask is padding else B)
-            checks.input_untouched(theirs, x, mask)
             scores = "loud" if loudness > 1 else "gentle"
             what = f"the output under a {name} mask of shape {tuple(mask.shape)} and {scores} scores"
             theirs.train(loudness == 1.0)
             checks.close(theirs(x, mask), ours(x, mask), what)
         x = sentence()
         checks.close(theirs(x), ours(x), "the output without a mask, in a call after one with a mask,")
+    for mask in masks.values():
+        checks.input_untouched(theirs, sentence(many if mask is padding else B), mask)
 
 
 @task("fused", 0.25, forbids=READY_MADE, promise="inside each third head by head")

@@ -88,7 +88,7 @@ def compare(actual, expected, y, memory, what):
 ))
 def test_cross_attention_equals_pytorch(student):
     """With the same weights, CrossAttention and PyTorch's attention agree, for several lengths and heads."""
-    for heads, length, training in ((H, S, False), (1, S, False), (H, T, True), (H, LONG, False)):
+    for heads, length, training in ((H, S, False), (H, T, True), (1, LONG, False)):
         cross = filled(student.CrossAttention(C, heads))
         cross.train(training)
         layer = torch_attention({**weights_of(cross), "n_heads": heads})
@@ -169,7 +169,7 @@ def test_block_wiring(student):
     block = filled(student.DecoderBlock(C, H, FF, dropout=0.0))
     checks.input_untouched(block, y, memory, padding, what="the decoder block")
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    for mask, training in ((None, False), (padding, False), (padding, True)):
+    for mask, training in ((None, False), (padding, True)):
         block.train(training)
         words = (" in training" if training else "") + ("" if mask is None else " with padding in the memory")
         actual = block(y, memory) if mask is None else block(y, memory, memory_padding_mask=mask)
@@ -188,7 +188,7 @@ def test_block_equals_pytorch(student):
     block = filled(student.DecoderBlock(C, H, FF))
     layer = torch_block(block)
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
-    for length, padding in ((T, tail([4, T, 2], T)), (T, None), (S, None), (S, tail(LENGTHS, S))):
+    for length, padding in ((T, tail([4, T, 2], T)), (T, None), (S, tail(LENGTHS, S))):
         y, memory = numbers(B, T, C), numbers(B, length, C)
 
         def theirs(y, memory, padding=padding):
@@ -253,7 +253,6 @@ def test_translator_numbers(student, reference):
     checks.close(translator.encode(src), memory, "the memory")
     logits = model.decode(y, memory).detach()
     checks.close(translator.decode(y, memory), logits, "the logits")
-    checks.close(translator(src, y), logits, "the translator's output")
     padding = tail(LENGTHS, S)
     what = "the translator's output with padding in the source"
     checks.close(translator(src, y, padding), model(src, y, padding), what)
@@ -299,7 +298,7 @@ def test_translator_dropout(student):
     translator.train()
     alike = torch.equal(translator.decode(y, memory), translator.decode(y, memory))
     checks.true(not alike, "With dropout=0.5 nothing is dropped in the decoder while training.")
-    translator = filled(student.Translator(V, C, H, 2, FF, 11))
+    translator = filled(student.Translator(V, C, H, 1, FF, 11))
     padding = tail(LENGTHS, S)
     expected, with_padding = translator.decode(y, memory), translator(src, y, padding)
     translator.train()

@@ -152,14 +152,14 @@ def test_every_split_gives_the_same(student):
     attention = checks.randomize(student.CachedAttention(C, H).double(), scale=0.4)
     x = text()
     wholes = [checks.tensor(call(attention.train(training), x)[0]) for training in (False, True)]
-    for training, whole in zip((False, True), wholes):
+    for training, whole, cuts in zip((False, True), wholes, ((1, 3, 5), (2, 4, 6))):
         attention.train(training)
         checks.true(not torch.equal(whole[:, 1:], whole[:, :-1]), "All words of a text get the same output.")
-        for first in range(1, T):
+        for first in cuts:
             pieces_agree(attention, x, whole, [first, T - first])
         pieces_agree(attention, x, whole, random_sizes(T))
-    x = text(37, 1)
-    pieces_agree(attention, x, checks.tensor(call(attention, x)[0]), [1] * 37)
+    x = text(20, 1)
+    pieces_agree(attention, x, checks.tensor(call(attention, x)[0]), [1] * 20)
 
 
 @task("attention", 0.25, needs=("test_the_four_layers", "test_the_cache_grows"),
@@ -189,7 +189,7 @@ def test_the_cache_that_comes_in_is_used(student, reference):
     """The words attend to the keys and values in the cache that comes in, wherever they were made and however many."""
     theirs, ours = two(student, reference)
     cases = []
-    for size, past, training in ((2, 4, True), (1, 5, False), (3, 1, False), (4, 9, True), (2, 300, False)):
+    for size, past, training in ((2, 4, True), (1, 5, False), (3, 1, True), (2, 300, False)):
         x, cache = text(size), strange_cache(past)
         out, _ = call(theirs.train(training), x, cache)
         cases.append((out, ours(x, cache)[0], f"the output for {size} words after a strange cache of {past}"))
@@ -403,7 +403,7 @@ def test_bytes_of_many_caches(student, reference):
 def test_any_number_of_groups_equals_pytorch(student):
     """With one group, with some, and with one for each head, the outputs are those of PyTorch with shared keys."""
     future = torch.ones(T, T, dtype=torch.bool).triu(1)  # (T, T)
-    for kept in (1, 2, 3, ASKING):
+    for kept in (1, 3, ASKING):
         attention = grouped(student, kept)
         x = wide()
         expected, _ = without_groups(attention, kept)(x, x, x, attn_mask=future, need_weights=False)
@@ -531,26 +531,26 @@ def some_mask(*shape):
 def test_blocks_of_any_size(student):
     """Blocks that divide S or do not, without a batch, with one, with heads: nothing changes, and no table is made."""
     inputs = some_attention(2, 3, T=29, S=41, D=7, E=5)
-    for block in (1, 3, 10):
+    for block in (3, 10):
         blocks_agree(student, inputs, block)
-    for T, S in ((29, 41), (1, 41), (23, 1), (1, 1)):
-        for block in (S, S + random.randrange(1, 50), 2):
+    for T, S in ((29, 12), (1, 12), (23, 1), (1, 1)):
+        for block in (1, S, S + random.randrange(1, 50)):
             blocks_agree(student, some_attention(T=T, S=S, D=2, E=6), block, how=f" for {S} keys")
 
 
-@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[5000]"), promise=(
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"), promise=(
     "mask: booleans that broadcast to (..., T, S), such as (T, S), (S,) or (T, 1), True where t may attend to s",
 ))
 def test_masks_that_broadcast(student):
     """Masks of every shape that broadcasts to (..., T, S), also with a last axis of 1, mean what they mean in 03."""
-    inputs = some_attention(2, 3, T=29, S=41, D=7, E=5)
-    for shape in ((29, 41), (41,), (1, 41), (3, 1, 41), (2, 1, 29, 41)):
-        blocks_agree(student, inputs, 10, some_mask(*shape), f" with a mask {shape}")
-    for shape in ((29, 1), (1,), (3, 1, 1)):
+    inputs = some_attention(2, 3, T=13, S=41, D=7, E=5)
+    for shape in ((13, 41), (41,), (1, 41), (3, 1, 41), (2, 1, 13, 41)):
+        blocks_agree(student, inputs, 15, some_mask(*shape), f" with a mask {shape}")
+    for shape in ((13, 1), (1,), (3, 1, 1)):
         mask = torch.ones(shape, dtype=torch.bool)
-        blocks_agree(student, inputs, 10, mask, f" with a mask {shape}")
-    mask = torch.rand(2, 1, 29, 1) < 0.5
-    blocks_agree(student, inputs, 10, mask, " with a mask (2, 1, 29, 1)")
+        blocks_agree(student, inputs, 15, mask, f" with a mask {shape}")
+    mask = torch.rand(2, 1, 13, 1) < 0.5
+    blocks_agree(student, inputs, 15, mask, " with a mask (2, 1, 13, 1)")
 
 
 @task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"), promise=(
@@ -583,7 +583,7 @@ def test_large_scores(student):
         rising = torch.arange(1, 54, dtype=dtype)[:, None] / 53
         for slope in (rising, rising.flip(0), -torch.ones_like(rising)):
             inputs = [10_000 / 5**0.5 * q, torch.ones_like(k) * slope, v]  # all scores between -10,000 and 10,000
-            blocks_agree(student, inputs, 7, how=" for scores of ±10,000", atol=1e-4, rtol=1e-4)
+            blocks_agree(student, inputs, 19, how=" for scores of ±10,000", atol=1e-4, rtol=1e-4)
 
 
 @task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"),
@@ -594,7 +594,7 @@ def test_gradients_of_attention_in_blocks(student):
     mask[random.randrange(31)] = False
     for given in (None, mask):
         checks.gradients_close(
-            lambda q, k, v, given=given: student.blockwise_attention(q, k, v, 7, given),
+            lambda q, k, v, given=given: student.blockwise_attention(q, k, v, 19, given),
             lambda q, k, v, given=given: whole_table(q, k, v, given),
             *inputs,
         )
@@ -608,10 +608,10 @@ def test_types_inputs_and_refusals_in_blocks(student):
     """The number type stays, the inputs keep their values, and a block below 1 is refused."""
     for dtype in (torch.float32, torch.float64):
         inputs = some_attention(2, dtype=dtype)
-        output = student.blockwise_attention(*inputs, 7)
+        output = student.blockwise_attention(*inputs, 19)
         checks.dtype(output, dtype, "the output")
-        checks.close(output, whole_table(*inputs), "the output in blocks of 7", atol=1e-4)
-    checks.input_untouched(lambda q, k, v: student.blockwise_attention(q, k, v, 7), *some_attention(2))
+        checks.close(output, whole_table(*inputs), "the output in blocks of 19", atol=1e-4)
+    checks.input_untouched(lambda q, k, v: student.blockwise_attention(q, k, v, 19), *some_attention(2))
     for wrong in (0, -random.randrange(1, 9)):
         checks.raises(ValueError, student.blockwise_attention, *some_attention(), wrong, naming=("block", wrong))
 
@@ -619,7 +619,7 @@ def test_types_inputs_and_refusals_in_blocks(student):
 @task("blocks", 0.25, promise="The bytes that go from and to the large memory: with the whole table, and in blocks.")
 def test_bytes_of_random_sizes(student, reference, seed):
     """For random sizes, also with a last block that is shorter, both numbers of bytes are those of the formulas."""
-    for _ in range(8):
+    for _ in range(4):
         T, S, D, block = (random.randrange(2, 500) for _ in range(4))
         for size in (block, S, 1, S + block):
             sizes = (T, S, D, size, random.choice((1, 2, 4, 8)))

@@ -36,6 +36,7 @@ READY_MADE_NORMS = (
 )
 
 SHAPES = ((), (3,), (5, 2), (2, 1, 7))
+TWO_SHAPES = ((3,), (2, 2))  # where shapes are not the question
 ONE_DEVIATION = math.erf(math.sqrt(0.5))  # of normal numbers, so many are within one standard deviation: 68.3 %
 
 
@@ -186,7 +187,7 @@ def test_every_call_draws_anew(student):
 ))
 def test_schedules_of_many_sizes(student, reference):
     """Every step of every run has the rate that the formula gives, in whatever order the steps are asked for."""
-    for warmup, total, floor in ((5, 13, 0.0), (2, 3, 0.0), (7, 23, 0.125), (random.randint(2, 9), 31, 0.25)):
+    for warmup, total, floor in ((5, 13, 0.0), (2, 3, 0.0), (random.randint(2, 9), 19, 0.25)):
         peak = random.uniform(0.5, 2.0)
         steps = [*range(total + 3), 10 * total]
         random.shuffle(steps)
@@ -200,7 +201,7 @@ def test_schedules_of_many_sizes(student, reference):
 @task("schedule", 0.5, promise="warmup=0 is no warm-up: step 0 has peak, as with warmup=1.")
 def test_schedule_without_warm_up(student):
     """With warmup=0, as with warmup=1, step 0 has the peak and the cosine begins at once."""
-    total, floor = random.randint(7, 15), random.uniform(0.1, 0.9)
+    total, floor = random.randint(6, 9), random.uniform(0.1, 0.9)
     peak = floor + random.uniform(0.5, 3)
     for warmup in (0, 1):
         rates = [student.learning_rate(step, warmup, total, peak, floor) for step in range(total)]
@@ -303,24 +304,26 @@ def test_infinite_norms(student):
 # Part 4: AdamW
 
 
-def set_gradients(knobs, gradients):
-    """The gradients, in the number type that the knobs have by now: that they keep it has a test of its own."""
-    values = knobs.values()
-    knobs.set_gradients(*(g if g is None else g.to(value.dtype) for g, value in zip(gradients, values)))
+def after_each_step(knobs, optimiser, values, gradients, rates=None):
+    """Take the steps, and yield the values after each. gradients: for each step one, or None, for each parameter.
+
+    They come in the number type that the knobs have by then: that they keep it has a test of its own.
+    """
+    set_gradients, step, values_now = knobs.set_gradients, optimiser.step, knobs.values
+    for i, now in enumerate(gradients):
+        if rates is not None:
+            optimiser.lr = rates[i]
+        set_gradients(*(g if g is None else g.to(value.dtype) for g, value in zip(now, values)))
+        step()
+        values = values_now()
+        yield values
 
 
 def values_after_each_step(module, settings, values, gradients, rates=None):
-    """The values after each step. gradients: for each step one gradient, or None, for each parameter."""
+    """The values after each step of a new optimiser."""
     knobs = module.Knobs(*values)
     optimiser = module.AdamW(knobs.knobs, **settings)
-    seen = []
-    for step, now in enumerate(gradients):
-        if rates is not None:
-            optimiser.lr = rates[step]
-        set_gradients(knobs, now)
-        optimiser.step()
-        seen.append(knobs.values())
-    return seen
+    return [*after_each_step(knobs, optimiser, values, gradients, rates)]
 
 
 def same_values_after_each_step(student, reference, settings, values, gradients, rates=None):
@@ -336,12 +339,16 @@ def same_values_after_each_step(student, reference, settings, values, gradients,
 def test_adamw_equals_pytorch(student, reference):
     """With any settings, and with the defaults, parameters of all shapes become what PyTorch's AdamW makes of them."""
     strong = {"lr": 0.05, "betas": (0.6, 0.75), "eps": 0.5, "weight_decay": 0.25}
-    for settings in ({}, strong, {"lr": 0.5, "eps": 1e-3}, {"betas": (0.0, 0.5), "weight_decay": 0.0}):
-        same_values_after_each_step(student, reference, settings, some(), [some() for _ in range(4)])
-    small = [some(scale=scale) for scale in (1e-8, 3e-8, 1e-9)]  # as small as eps
-    decaying = {"lr": 0.1, "weight_decay": 0.02}
-    same_values_after_each_step(student, reference, {"lr": 0.5, "weight_decay": 0.02}, some(), small)
-    same_values_after_each_step(student, reference, decaying, some([(3,)]), [some([(3,)]) for _ in range(40)])
+    for settings in ({}, strong):
+        same_values_after_each_step(student, reference, settings, some(), [some() for _ in range(3)])
+    for settings in ({"lr": 0.5, "eps": 1e-3}, {"betas": (0.0, 0.5), "weight_decay": 0.0}):
+        gradients = [some(TWO_SHAPES) for _ in range(3)]
+        same_values_after_each_step(student, reference, settings, some(TWO_SHAPES), gradients)
+    small = [some(TWO_SHAPES, scale) for scale in (1e-8, 3e-8, 1e-9)]  # as small as eps
+    decaying = {"lr": 0.5, "weight_decay": 0.02}
+    same_values_after_each_step(student, reference, decaying, some(TWO_SHAPES), small)
+    long = [some([(3,)]) for _ in range(20)]
+    same_values_after_each_step(student, reference, {"lr": 0.1, "weight_decay": 0.02}, some([(3,)]), long)
 
 
 @task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS, promise=(
@@ -363,9 +370,9 @@ def test_rate_may_change_between_steps(student, reference):
     knobs = student.Knobs(numbers(1))
     checks.close(student.AdamW(knobs.knobs).lr, 1e-3, "lr of an AdamW with the defaults", atol=1e-12)
     checks.close(student.AdamW(knobs.knobs, 0.25).lr, 0.25, "lr of AdamW(parameters, 0.25)", atol=1e-12)
-    rates = [0.1, 0.0, 0.4, 0.2, 0.05]
-    settings = {"lr": 0.3, "weight_decay": 0.25}
-    same_values_after_each_step(student, reference, settings, some(), [some() for _ in rates], rates)
+    rates = [0.1, 0.0, 0.4, 0.05]
+    settings, gradients = {"lr": 0.3, "weight_decay": 0.25}, [some(TWO_SHAPES) for _ in rates]
+    same_values_after_each_step(student, reference, settings, some(TWO_SHAPES), gradients, rates)
 
 
 @task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
@@ -388,17 +395,15 @@ def test_decay_acts_on_the_weight_itself(student):
       ))
 def test_optimiser_in_a_training_loop(student, reference):
     """With the generator model.parameters(), and zero_grad after each step, every step is as it should be."""
-    values, gradients = some(), [some(), some(), some()]
+    values, gradients = some(TWO_SHAPES), [some(TWO_SHAPES) for _ in range(3)]
     expected = values_after_each_step(reference, {"lr": 0.1}, values, gradients)
     knobs = student.Knobs(*values)
     optimiser = knobs.adamw(lr=0.1)
-    seen = []
-    for now in gradients:
-        set_gradients(knobs, now)
-        optimiser.step()
-        optimiser.zero_grad()
-        same_tensors(knobs.gradients(), [None] * len(values), "gradient")
-        seen.append(knobs.values())
+    zero_grad, gradients_now, seen = optimiser.zero_grad, knobs.gradients, []
+    for now in after_each_step(knobs, optimiser, values, gradients):
+        seen.append(now)
+        zero_grad()
+        same_tensors(gradients_now(), [None] * len(values), "gradient")
     for step, (mine, theirs) in enumerate(zip(seen, expected)):
         same_tensors(mine, theirs, f"value after step {step + 1}")
 
@@ -407,16 +412,15 @@ def test_optimiser_in_a_training_loop(student, reference):
       promise="What an optimiser remembers belongs to it alone: two of them do not disturb each other.")
 def test_two_optimisers_are_independent(student, reference):
     """What one optimiser remembers is not disturbed by another, made later and stepped in between."""
-    settings, values, gradients = {"lr": 0.1, "weight_decay": 0.02}, some(), [some(), some(), some()]
+    settings, values = {"lr": 0.1, "weight_decay": 0.02}, some(TWO_SHAPES)
+    gradients = [some(TWO_SHAPES) for _ in range(3)]
     expected = values_after_each_step(reference, settings, values, gradients)
-    knobs, other = student.Knobs(*values), knobs_of(student, some(), some())
+    knobs, other = student.Knobs(*values), knobs_of(student, some(TWO_SHAPES), some(TWO_SHAPES))
     optimiser, other_optimiser = student.AdamW(knobs.knobs, **settings), student.AdamW(other.knobs, lr=0.7)
-    for now, wanted in zip(gradients, expected):
-        set_gradients(knobs, now)
-        optimiser.step()
+    for now, wanted in zip(after_each_step(knobs, optimiser, values, gradients), expected):
+        same_tensors(now, wanted, "value")
         other_optimiser.step()
         other_optimiser.lr = 0.9
-        same_tensors(knobs.values(), wanted, "value")
 
 
 @task("adamw", 0.5, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS,
@@ -424,14 +428,15 @@ def test_two_optimisers_are_independent(student, reference):
 def test_gradients_and_dtypes_stay(student, reference):
     """A step leaves the gradients as they are, float32 stays float32, and its values are right, too."""
     for dtype in (torch.float64, torch.float32):
-        values = [value.to(dtype) for value in some()]
-        gradients = [[gradient.to(dtype) for gradient in some()] for _ in range(2)]
+        values = [value.to(dtype) for value in some(TWO_SHAPES)]
+        gradients = [[gradient.to(dtype) for gradient in some(TWO_SHAPES)] for _ in range(2)]
         knobs = student.Knobs(*values)
-        optimiser = student.AdamW(knobs.knobs, lr=0.1, weight_decay=0.02)
+        step = student.AdamW(knobs.knobs, lr=0.1, weight_decay=0.02).step
+        set_gradients, gradients_now = knobs.set_gradients, knobs.gradients
         for now in gradients:
-            knobs.set_gradients(*now)
-            optimiser.step()
-            same_tensors(knobs.gradients(), now, "gradient")
+            set_gradients(*now)
+            step()
+            same_tensors(gradients_now(), now, "gradient")
         expected = values_after_each_step(reference, {"lr": 0.1, "weight_decay": 0.02}, values, gradients)
         for i, (value, wanted) in enumerate(zip(knobs.values(), expected[-1])):
             checks.dtype(value, dtype, f"the value of parameter {i}")
@@ -467,7 +472,7 @@ def test_nucleus_of_any_logits(student):
     for V in (7, 23):
         logits = 2 * torch.randn(V) - 5
         order = logits.argsort(descending=True)
-        for size, p in between_two_sums(logits)[:6]:
+        for size, p in between_two_sums(logits)[:4]:
             same_nucleus(student, logits, p, order[:size].tolist(), f"top_p(logits, {p:.3f})")
 
 
