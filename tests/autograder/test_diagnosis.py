@@ -277,6 +277,12 @@ MORE_MISTAKES = """
     return made
   hint: How large are the numbers of a layer?
 
+- id: counts_from_one
+  in: twice
+  replace: function(function(number))
+  with: "[number][1 + (function is None)]"
+  hint: Which is the first place of a list?
+
 - id: once
   in: twice
   replace: function(function(number))
@@ -359,6 +365,19 @@ def test_a_test_answers_only_what_it_was_asked(larger_grader, examined, monkeypa
     found = larger_names(larger_grader, ("function(function(number))", body))
     assert found == {"test_a_function_twice": "once"}
     assert set(examined) == tests
+
+
+def test_a_mistake_that_raises_beside_a_function_of_the_test_needs_the_test(
+    larger_grader, examined, monkeypatch
+):
+    """What describes its exception asks for the shapes of all that stands in the line."""
+    larger_grader.reseed(larger_grader.run_seed + 1)
+    diagnosis = larger_grader.diagnosis(NAME)
+    raising = tuple(each for each in diagnosis.mistakes if each.id == "counts_from_one")
+    monkeypatch.setattr(diagnosis, "mistakes", raising)
+    found = larger_names(larger_grader, ("function(function(number))", "5"))
+    assert found == {"test_a_function_twice": None}
+    assert set(examined) == {"test_a_function_twice"}
 
 
 def test_right_answers_by_a_forbidden_way_are_those_of_no_mistake(larger_grader):
