@@ -27,8 +27,6 @@ from autograder.walls.outside.deadline import CLOCK_FACTOR
 from autograder.walls.outside.launcher import Sandbox
 
 LOADING_FACTOR = 2.0  # of the limit that the worker keeps itself, for one that does not
-# of processor time: a worker that has used more keeps too little for another reading of the text
-SHORT_SECONDS = 1.0
 MOST_STOPS = 20
 MOST_ERRORS = 20  # while a file is loaded
 MOST_ABSENT = 20  # modules that a file imports and that are not there
@@ -122,7 +120,6 @@ class LoadedSubmission:
         # whether it can change what reading it anew does not undo; None before it is loaded again
         self.reaches_outside: bool | None = None
         self._hopeless: StudentError | None = None
-        self._idle: WorkerConnection | None = None  # in which the text is to be read next
 
     def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
         """Return a subject with a running worker; raises StudentError if loading fails."""
@@ -134,7 +131,7 @@ class LoadedSubmission:
             except StudentError:
                 renewal = "worker"
         if self._subject is None or renewal == "worker" or self._subject.connection.dead:
-            self._end_worker()
+            self.close()
             self._subject = self._open()
         return self._subject
 
@@ -156,46 +153,7 @@ class LoadedSubmission:
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]
 
-    def with_stand_ins(self, stand_ins: StandIns, endless: EndlessCalls) -> "LoadedSubmission":
-        """Return the same submission with the solution in place of a part.
-
-        It takes over a worker that can read the text anew; `take_back` takes it back.
-        """
-        cured = LoadedSubmission(
-            self._workers, self.assignment, self.file, stand_ins, self.budget, endless
-        )
-        # the solution may cure it
-        share = SHARE_LEFT[0] if self.stopped else 1
-        cured.load_seconds = self.load_seconds * share
-        cured.reaches_outside = self.reaches_outside
-        if self._subject is not None:
-            self.take_back(self)
-        if self._idle is not None:
-            self._idle.endless = endless
-        cured._idle = self._idle
-        self._idle = None
-        return cured
-
-    def take_back(self, other: "LoadedSubmission") -> None:
-        """Keep the worker of `other` for the next reading of this text, if it can read it anew, and close `other`."""
-        subject = other._subject
-        if subject is not None and other._can_be_read_anew(subject.connection):
-            other._subject = None
-            self._idle = subject.connection
-        else:
-            other.close()
-
-    def _can_be_read_anew(self, connection: WorkerConnection) -> bool:
-        is_fresh = connection.worker.processor_seconds() < SHORT_SECONDS
-        return self.reaches_outside is False and is_fresh and not connection.dead
-
     def close(self) -> None:
-        self._end_worker()
-        if self._idle is not None:
-            self._idle.close()
-            self._idle = None
-
-    def _end_worker(self) -> None:
         if self._subject is not None:
             self._subject.connection.close()
             self._subject = None
@@ -214,8 +172,7 @@ class LoadedSubmission:
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker, which answers what is asked about the text before it runs a line."""
-        connection = self._idle or self._connect()
-        self._idle = None
+        connection = self._workers.connect(self.assignment, self.endless, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
@@ -223,7 +180,7 @@ class LoadedSubmission:
                 self.reaches_outside = self._may_reach_outside(connection)
             if connection.dead:
                 connection.close()
-                connection = self._connect()
+                connection = self._workers.connect(self.assignment, self.endless, self.budget)
             subject = self._read_by(connection)
         except StudentError:
             connection.close()
@@ -257,9 +214,6 @@ class LoadedSubmission:
         reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
-
-    def _connect(self) -> WorkerConnection:
-        return self._workers.connect(self.assignment, self.endless, self.budget)
 
     def _may_reach_outside(self, connection: WorkerConnection) -> bool:
         """Whether the text can change more than its own module; if the worker cannot tell, it may."""

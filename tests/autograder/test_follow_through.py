@@ -20,11 +20,11 @@ from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.config import Course
 from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
-from autograder.grading import preparation, workers
-from autograder.grading.follow_through import FollowThrough, names_of_parts
+from autograder.grading import preparation
+from autograder.grading.follow_through import names_of_parts
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
-from autograder.grading.workers import LOADING_FACTOR, WorkerFactory
+from autograder.grading.workers import LOADING_FACTOR
 from autograder.records import Grade, SourceFile, Submission, TestResult
 from autograder.walls.outside.launcher import Sandbox
 
@@ -221,58 +221,6 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert any(test.outcome == "failed" for test in of_part(grade, "attention"))
     assert {test.outcome for test in of_part(grade, "mask")} == {"passed"}
     assert Grade.from_json(grade.to_json()) == grade
-
-
-@pytest.fixture
-def started(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """For each worker that is started, whether it serves the follow-through or the tests before it."""
-    reasons: list[str] = []
-    reason = ["tests"]
-    connect, again = WorkerFactory.connect, FollowThrough.again
-
-    def noted(self, *arguments, **options):
-        reasons.extend(reason)
-        return connect(self, *arguments, **options)
-
-    def marked(self, *arguments):
-        reason[:] = ["follow-through"]
-        try:
-            return again(self, *arguments)
-        finally:
-            reason[:] = ["tests"]
-
-    monkeypatch.setattr(WorkerFactory, "connect", noted)
-    monkeypatch.setattr(FollowThrough, "again", marked)
-    return reasons
-
-
-@pytest.mark.parametrize(
-    ("above", "seconds", "more"),
-    [("", 1.0, 0), ("import sys\n", 1.0, 1), ("", 0.0, 1)],
-    ids=["keeps to its module", "may change other modules", "has used its time"],
-)
-def test_the_worker_of_the_repeats_serves_once_more(
-    course, grader, started, monkeypatch, above, seconds, more
-):
-    """Where the text can be read anew, and unless the worker has used much of its time."""
-    monkeypatch.setattr(workers, "SHORT_SECONDS", seconds)
-    text = solution_of(course, HEADS, ATTENTION_WRONG)
-    graded(grader, HEADS, text)  # the stub's own tests have run now
-    started.clear()
-    grade = graded(grader, HEADS, text.replace("import math", f"import math\n{above}"))
-    assert any(test.outcome == "followed" for test in of_part(grade, "head"))
-    assert started.count("follow-through") == more
-
-
-def test_a_worker_that_is_shared_knows_nothing_of_the_tests_before(course, grader):
-    """Its text counts how often attention was called, and is wrong from the first call on."""
-    counted = """return (weights @ v + (CALLS.append(1) or len(CALLS) > 0)), weights"""
-    text = solution_of(course, HEADS, ("return weights @ v, weights", counted))
-    text = text.replace("import math", "import math\n\nCALLS = []", 1)
-    text = text.replace("        return output\n", "        return output + len(CALLS)\n", 1)
-    head = of_part(graded(grader, HEADS, text), "head")
-    assert any(test.outcome == "followed" for test in head)
-    assert sum(test.score for test in head) == sum(test.max_score for test in head)
 
 
 def test_the_solution_may_be_asked_where_a_whole_package_is_forbidden(course, grader):

@@ -1,13 +1,13 @@
 """A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from autograder.bridge.outside.connection import Connection, too_much_to_send
 from autograder.bridge.outside.endless_calls import EndlessCalls
-from autograder.bridge.outside.replay import Exchange, ReplayCache, ReplaySocket, Request
+from autograder.bridge.outside.replay import ReplayCache, ReplaySocket, Request
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.errors import StudentCrashedError, StudentError, StudentTimeoutError
@@ -49,7 +49,7 @@ class WorkerConnection(Connection):
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
-        self.endless = endless or EndlessCalls()
+        self._endless = endless or EndlessCalls()
         self._budget = budget or Budget()
         self._counted = 0.0
         self._waited = 0.0
@@ -60,12 +60,7 @@ class WorkerConnection(Connection):
         self._dead: StudentError | None = None
         self._memory_limit = MemoryLimit()
 
-    @property
-    def exchanges(self) -> Sequence[Exchange]:  # type: ignore[override]
-        return self._socket.exchanges
-
     def start_test(self, seed: int) -> Transcript:
-        self._socket.begin()
         self.received = self._number = 0
         self._memory_limit.begin()
         return super().start_test(seed)
@@ -130,7 +125,7 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            raise self._ended(self.endless.too_late(name, late)) from None
+            raise self._ended(self._endless.too_late(name, late)) from None
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             raise self._ended(StudentCrashedError(self._exit_reason())) from None
@@ -146,7 +141,7 @@ class WorkerConnection(Connection):
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before."""
-        share = self.endless.share_left(name)
+        share = self._endless.share_left(name)
         seconds = min(self._budget.left, seconds * share)
         return Deadline(seconds, self.worker, min(until, self._budget.until))
 
