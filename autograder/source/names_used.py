@@ -24,10 +24,12 @@ DYNAMIC_MODULES = {  # or parts of torch
 }  # fmt: skip
 # Code without these words reaches only what it names: neither modules by their names in a table, nor
 # PyTorch's operators past its functions.
-LEADING_ELSEWHERE = {"ops", "_ops", "_VF", "__dict__", "modules", "get_ipython"}
+LEADING_ELSEWHERE = {
+    "ops", "_ops", "_VF", "__dict__", "modules", "get_ipython", "builtins", "__builtins__", "f_builtins", "f_globals",
+    "__self__", "__code__", "weights_only", "allow_pickle",
+}  # fmt: skip
 LEADING_ELSEWHERE |= DYNAMIC | DYNAMIC_MODULES
 GIVEN = {*vars(builtins), "__builtins__", "get_ipython"}  # names that a text need not bind
-LEADING_TO_BUILTINS = {"builtins", "__builtins__", "f_builtins", "__self__"}
 METHODS = {"compile", "eval", "exec"}  # also methods of models and patterns, which look nothing up
 RUN_AS_PYTHON = {
     "torch.jit",
@@ -88,6 +90,8 @@ class Words:
                 self._add_import(node)
             elif isinstance(node, ast.MatchClass):
                 self._others.update(node.kwd_attrs)
+            elif isinstance(node, ast.keyword) and node.arg in LEADING_ELSEWHERE:
+                self._others.add(node.arg)
 
     def _add_import(self, node: ast.Import | ast.ImportFrom) -> None:
         imported = [alias.name for alias in node.names]
@@ -106,9 +110,8 @@ class Words:
         """Return them, without names that only the text can bind, and without methods such as `model.eval()`."""
         named = self._others | (self._names if self._has_star else self._names & GIVEN)
         words = named | self._attributes
-        if LEADING_TO_BUILTINS.isdisjoint(words):
-            words -= METHODS - named
-        if "sys" not in words:
+        words -= METHODS - named
+        if not any(word.endswith("sys") for word in words):
             words.discard("modules")
         return words
 

@@ -35,7 +35,7 @@ class Piece:
         """Whether Python can parse it; otherwise it cannot run."""
         try:
             return bool(self.tree)
-        except (SyntaxError, ValueError):  # ValueError: null bytes
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: null bytes
             return False
 
     @cached_property

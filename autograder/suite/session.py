@@ -145,7 +145,8 @@ def ending_of(test: Test, error: BaseException | None, subject: Subject) -> Endi
         return Ending(test, error)
     connection = subject.connection
     transcript = evidence(error, connection.transcript)
-    if subject.use_of(test.forbids) is None:  # otherwise the answers do not tell why it failed
+    # the answers do not tell what was printed, and what was forbidden
+    if not connection.reads_output and subject.use_of(test.forbids) is None:
         transcript.exchanges = connection.exchanges
     return Ending(test, error, transcript=transcript, last_call=connection.last_call)
 

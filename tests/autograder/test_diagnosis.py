@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.bridge.inside.server import answer
+from autograder.bridge.outside import loopback
 from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
@@ -244,6 +246,35 @@ def layer(size: int) -> torch.nn.Module:
 def twice(function, number: int) -> int:
     """What a function gives for a number, and once more for the result."""
     return function(function(number))
+
+
+def shout(number: int) -> int:
+    """Prints a number, and refuses it below zero."""
+    print("number", number)
+    if number < 0:
+        raise ValueError("below zero")
+    return number
+
+
+class Sum:
+    """A value to which others are added."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def plus(self, number: int) -> "Sum":
+        return Sum(self.value + number)
+
+
+def size() -> int:
+    return 3
+
+
+def counted(number: int) -> int:
+    total = 0
+    for _ in range(number):
+        total += 1
+    return total
 '''
 MORE_TESTS = '''
 
@@ -263,6 +294,39 @@ def test_a_function_twice(student):
 
 @pytest.mark.part("total")
 @pytest.mark.points(1)
+def test_shout_prints(student, capsys):
+    """The number is printed."""
+    student.shout(3)
+    checks.equal(capsys.readouterr().out, "number 3\\n", "printed")
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+def test_shout_prints_below_zero(student, capsys):
+    """A number below zero is printed, and refused."""
+    with pytest.raises(ValueError):
+        student.shout(-3)
+    checks.equal(capsys.readouterr().out, "number -3\\n", "printed")
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+def test_each_sum_is_another_one(student):
+    """A sum of a sum."""
+    checks.equal(student.Sum(1).plus(2).plus(3).value, 6, "value")
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
+def test_counted(student):
+    """So many things are counted."""
+    counted = student.counted(student.size())
+    told = f"It is {'less' if counted < 3 else 'more'} than 3."
+    checks.true(counted == 3, "It is not 3.", telling=told)
+
+
+@pytest.mark.part("total")
+@pytest.mark.points(1)
 @pytest.mark.forbids("torch.add")
 def test_by_hand(student):
     """Python adds, not PyTorch."""
@@ -276,6 +340,30 @@ MORE_MISTAKES = """
     made.weight.data *= 100
     return made
   hint: How large are the numbers of a layer?
+
+- id: prints_another_word
+  in: shout
+  replace: print("number"
+  with: print("nummer"
+  hint: Which word is printed?
+
+- id: returns_more
+  in: shout
+  replace: return number
+  with: return number + number
+  hint: What is returned?
+
+- id: takes_away
+  in: Sum.plus
+  replace: self.value + number
+  with: self.value - number
+  hint: Does it become more?
+
+- id: counts_one_less
+  in: counted
+  replace: total = 0
+  with: total = -1
+  hint: Where does counting begin?
 
 - id: counts_from_one
   in: twice
@@ -303,7 +391,7 @@ def larger_grader(tmp_path_factory: pytest.TempPathFactory, sandbox: Sandbox) ->
     }
     for file, text in more.items():
         file.write_text(file.read_text("utf-8") + text, "utf-8")
-    course = (root / "course.yml").read_text("utf-8").replace("points: 6", "points: 9")
+    course = (root / "course.yml").read_text("utf-8").replace("points: 6", "points: 13")
     (root / "course.yml").write_text(course, "utf-8")
     grader = open_grader(load_course(root), sandbox, 1)
     yield grader
@@ -378,6 +466,49 @@ def test_a_mistake_that_raises_beside_a_function_of_the_test_needs_the_test(
     found = larger_names(larger_grader, ("function(function(number))", "5"))
     assert found == {"test_a_function_twice": None}
     assert set(examined) == {"test_a_function_twice"}
+
+
+def test_what_is_printed_is_compared(larger_grader):
+    edit = 'print("number"', 'print("nummer"'
+    found = larger_names(larger_grader, edit)
+    assert found == {
+        "test_shout_prints": "prints_another_word",
+        "test_shout_prints_below_zero": "prints_another_word",
+    }
+    silent = 'print("number", number)', 'print("number", number) if number > 0 else None'
+    assert larger_names(larger_grader, silent) == {"test_shout_prints_below_zero": None}
+
+
+def test_an_object_that_is_changed_in_place_is_that_of_a_new_one(larger_grader):
+    """Whoever was graded before: the mistake makes objects, the submission keeps one."""
+    edit = (
+        "return Sum(self.value + number)",
+        "self.value = self.value - number\n        return self",
+    )
+    for _ in range(2):
+        larger_grader.reseed(larger_grader.run_seed + 1)
+        found = larger_names(larger_grader, edit)
+        assert found == {"test_each_sum_is_another_one": "takes_away"}
+        larger_names(larger_grader, ("Sum(self.value + number)", "Sum(self.value - number)"))
+
+
+def test_a_mistake_is_not_asked_for_what_only_the_submission_made_of_it(larger_grader, monkeypatch):
+    """It would count to a thousand million."""
+    diagnosis = larger_grader.diagnosis(NAME)
+    less = tuple(each for each in diagnosis.mistakes if each.id == "counts_one_less")
+    monkeypatch.setattr(diagnosis, "mistakes", less)
+    asked = []
+
+    def noted(server, operation, arguments):
+        asked.append(arguments.get("args"))
+        return answer(server, operation, arguments)
+
+    monkeypatch.setattr(loopback, "answer", noted)
+    hostile = [("return 3", "return 10**9"), ("total = 0", "return -1\n    total = 0")]
+    assert larger_names(larger_grader, *hostile) == {"test_counted": "counts_one_less"}
+    assert (3,) in asked and (10**9,) not in asked
+    honest = larger_names(larger_grader, ("total = 0", "total = -1"))
+    assert honest == {"test_counted": "counts_one_less"}
 
 
 def test_right_answers_by_a_forbidden_way_are_those_of_no_mistake(larger_grader):

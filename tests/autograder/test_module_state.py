@@ -84,6 +84,17 @@ def test_a_module_of_a_single_tensor_is_remembered_as_it_was(dtype: torch.dtype)
     assert [*told["values"]] == ["weight"]
 
 
+def test_tensors_that_change_their_names_and_their_order_are_told() -> None:
+    """One after the other, their numbers are the same as before."""
+    pair = nn.ParameterDict({"a": torch.ones(2), "b": torch.zeros(2)})
+    before = Snapshot(pair)
+    a, b = pair.pop("a"), pair.pop("b")
+    pair["b"], pair["a"] = a, b
+    told = ModuleState(pair).changes_since(before)
+    assert told is not None
+    assert sorted(told["values"]) == ["a", "b"]
+
+
 def test_another_type_of_all_numbers_is_a_change_of_each() -> None:
     net = Net("ordinary")
     before = Snapshot(net)

@@ -164,6 +164,43 @@ def test_training_in_the_worker_updates_the_module(student):
     torch.testing.assert_close(theirs.a.weight, mine.a.weight)
 
 
+GROWING = """
+import torch
+from torch import nn
+
+class Growing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.old = nn.Identity()
+
+    def forward(self, x):
+        {change}
+        return self.linear(x)
+"""
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ("self.softmax = nn.Softmax(-1)", ["linear", "old", "softmax"]),
+        ("self.layers = nn.ModuleList()", ["linear", "old", "layers"]),
+        ("self.old = nn.Sequential(nn.Identity())", ["linear", "old", "old.0"]),
+        ("vars(self)['_modules'].pop('old', None)", ["linear"]),
+    ],
+)
+def test_a_part_without_parameters_may_come_and_go_in_forward(sandbox, side, change, names):
+    with connected(side, sandbox, GROWING.format(change=change), "net.py") as connection:
+        module = RemoteStudent(connection).Growing()
+        x = torch.randn(3, 2)
+        for _ in range(2):
+            torch.testing.assert_close(module(x), module.linear(x))
+        assert [name for name, _ in module.named_modules() if name] == names
+        module.eval()
+        assert not module(x).isnan().any()
+
+
 def test_modules_can_be_arguments(student):
     mine, theirs = pair(student, d=4, p=0.0)
     x = torch.randn(2, 4)

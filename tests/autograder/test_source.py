@@ -191,6 +191,13 @@ LEADS = {
     "a table of modules": "import sys\nf = sys.modules[name]",
     "the module of a built-in function": "f = print.__self__.eval(name)",
     "built-in functions of a frame": "f = later.gi_frame.f_builtins['eval'](name)",
+    "built-in functions by a made-up name": "f = __builtins__['ev' + 'al'](name)",
+    "built-in functions of a function": "f = own.__builtins__['ev' + 'al'](name)",
+    "the module of a frame": "f = later.gi_frame.f_globals['__buil' + 'tins__'](name)",
+    "a table of modules by a private name": "f = collections._sys.modules['built' + 'ins']",
+    "other code": "own.__code__ = own.__code__.replace(co_names=names)",
+    "a pickle": "f = torch.load(file, weights_only=False)",
+    "a pickle of arrays": "f = numpy.load(file, allow_pickle=True)",
     "what IPython is asked for": "f = get_ipython().user_ns[name]",
 }
 KEEPS = {

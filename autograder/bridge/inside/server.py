@@ -304,7 +304,8 @@ class Server:
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
-        if now.tensors.keys() != old.names or now.flags().keys() != old.flags.keys():
+        names = now.tensors.keys(), now.flags().keys(), now.modes().keys()
+        if names != (old.names, old.flags.keys(), old.modes.keys()):
             return {"description": self.describe(module)}
         return now.changes_since(old)
 

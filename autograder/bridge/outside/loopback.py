@@ -76,8 +76,8 @@ class LoopbackConnection(Connection):
         """Send what a test has sent to another module, without running it, and record the answers in `transcript`.
 
         Return whether all that the test sees of the replies is the same, byte for byte: then it would
-        end in the same way. If the module `asked_more` of the test than the other one, the answers
-        mean nothing.
+        end in the same way. Nothing is sent after another reply, because the test might send something
+        else. If the module `asked_more` of the test than the other one, the answers mean nothing.
         """
         self._begin(transcript)
         self.reads_output = False
@@ -85,7 +85,7 @@ class LoopbackConnection(Connection):
         self.asked_more = False
         self._recorded = deque(exchanges)
         try:
-            return all([self._is_repeated(frame) for frame in self._recorded_frames()])
+            return all(self._is_repeated(frame) for frame in self._recorded_frames())
         finally:
             self._seen = b""
 

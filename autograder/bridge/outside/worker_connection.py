@@ -1,13 +1,13 @@
 """A connection to a sandboxed worker: deadlines, limits on replies, and the replay of known tests."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from autograder.bridge.outside.connection import Connection, too_much_to_send
 from autograder.bridge.outside.endless_calls import EndlessCalls
-from autograder.bridge.outside.replay import ReplayCache, ReplaySocket, Request
+from autograder.bridge.outside.replay import Exchange, ReplayCache, ReplaySocket, Request
 from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.errors import StudentCrashedError, StudentError, StudentTimeoutError
@@ -60,7 +60,12 @@ class WorkerConnection(Connection):
         self._dead: StudentError | None = None
         self._memory_limit = MemoryLimit()
 
+    @property
+    def exchanges(self) -> Sequence[Exchange]:  # type: ignore[override]
+        return self._socket.exchanges
+
     def start_test(self, seed: int) -> Transcript:
+        self._socket.begin()
         self.received = self._number = 0
         self._memory_limit.begin()
         return super().start_test(seed)

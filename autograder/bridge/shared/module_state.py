@@ -96,7 +96,8 @@ class Snapshot:
 
     def other_values(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """Return those of these tensors, with the same names, whose values are other ones now."""
-        if self._numbers is not None and self._shapes == _shapes(tensors):
+        in_order = [*self._shapes.items()] == [*_shapes(tensors).items()]
+        if self._numbers is not None and in_order:
             numbers = _in_one_row(tensors.values())
             if numbers is not None and is_same(numbers, self._numbers):
                 return {}

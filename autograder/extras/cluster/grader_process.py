@@ -17,7 +17,7 @@ from typing import Any
 
 from autograder.extras.cluster.bundle import Bundle
 from autograder.records import CourseError, InfrastructureError, RefusedError, Submission
-from autograder.runs.pool import call_in_fork, grade_one, prepare_process
+from autograder.runs.pool import be_ready, call_in_fork, grade_one, prepare_process
 from autograder.walls.outside.launcher import require_tier
 from autograder.walls.outside.trusted_process import module_command
 
@@ -104,6 +104,7 @@ def _prepare(bundle: Bundle, folder: Path) -> str:
         plan = bundle.unpack(folder)
         require_tier(plan.tier, plan.course.min_tier)
         prepare_process(plan, str(folder))
+        be_ready()
         call_in_fork(os.getpid)
     except (CourseError, RefusedError, InfrastructureError) as error:
         return str(error)
