@@ -14,6 +14,7 @@ from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Limits
 from autograder.course.reading import load_course
+from autograder.source import pieces as pieces_module
 from autograder.source import text as source
 from autograder.source.names_used import Words, names_used
 from tests.autograder.sampling import sampled
@@ -314,3 +315,14 @@ def test_hostile_text_affects_only_the_worker_that_reads_it(sandbox, kind, filen
             pass  # the worker may give up, or be given up
         finally:
             reader.close()
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError, SyntaxError, ValueError])
+def test_a_cell_that_exhausts_python_costs_the_names_of_no_other(monkeypatch, error):
+    def without_main(code: str, *arguments: object) -> ast.Module:
+        if "deep" in code:
+            raise error
+        return ast.parse(code)
+
+    monkeypatch.setattr(pieces_module, "without_main", without_main)
+    assert used(notebook("deep", "import torch\ntorch.eye(2)"), "net.ipynb") == {"torch.eye"}
