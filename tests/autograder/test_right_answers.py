@@ -113,7 +113,9 @@ def notebook(assignment: Assignment, magic: str) -> str:
     return nbformat.writes(cells)
 
 
+ALONE = "nothing beside it"
 WAYS: dict[str, Callable[[Assignment, str], tuple[str, str]]] = {
+    ALONE: lambda assignment, text: ("py", text),
     "uncalled comparison": lambda assignment, text: ("py", text + compared(assignment)),
     "look-ups": lambda assignment, text: ("py", text + LOOK_UPS),
     "training at the top": lambda assignment, text: ("py", text + TRAINING),
@@ -159,7 +161,8 @@ CHOSEN = {"03_masked_heads", "06_bert_param_count"}
 
 @pytest.mark.parametrize(
     ("assignment", "way"),
-    sampled(itertools.product(COURSE.assignments, WAYS), lambda case: case[0].name in CHOSEN,
+    sampled(itertools.product(COURSE.assignments, WAYS),
+            lambda case: case[0].name in CHOSEN or case[1] == ALONE,
             lambda case: f"{case[0].name}-{case[1]}"),
 )  # fmt: skip
 def test_solution_with_what_students_leave_beside_it_has_full_marks(
