@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.bridge.outside.replay import Node, ReplayCache, Request
+from autograder.bridge.outside.replay import Node, ReplayCache, Request, digest_of_seen
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
@@ -226,6 +226,32 @@ def test_cache_is_emptied_when_it_exceeds_its_size():
     for answer in range(20):
         known.next_node(first, [], frame(b"%d" % answer))
     assert known.first_node("test") is not first
+
+
+PLACE = b'["torch.softmax","net.ipynb cell 1",3]'
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "same"),
+    [
+        (b'["ok",1],["entered",[%s]]' % PLACE, b'["ok",1]', True),
+        (
+            b'["ok",1],["entered",[%s,%s]]' % (PLACE, PLACE),
+            b'["ok",1],["entered",[%s]]' % PLACE,
+            True,
+        ),
+        (b'["ok",1],["entered",[%s]]' % PLACE, b'["ok",2],["entered",[%s]]' % PLACE, False),
+        (
+            b'["ok",{"!dict":[["left",1],["entered",[%s]]]}]' % PLACE,
+            b'["ok",{"!dict":[["left",1],["entered",[]]]}]',
+            False,
+        ),
+    ],
+    ids=["beside none", "two beside one", "other answers", "in an answer"],
+)
+def test_forbidden_names_beside_an_answer_do_not_count_and_those_in_it_do(first, other, same):
+    digests = {digest_of_seen(b'{"!dict":[["id",5],%s]}' % text, b"") for text in (first, other)}
+    assert len(digests) == (1 if same else 2)
 
 
 def test_equal_requests_are_stored_once():

@@ -7,6 +7,7 @@ later requests in advance.
 """
 
 import hashlib
+import re
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,8 @@ from autograder.walls.outside.deadline import Deadline
 MAX_BYTES = 64 << 20  # limit of all cached requests and nodes
 NODE_BYTES = 512  # approximate size of a node without its frames
 ERROR_BEGINS = 64  # bytes, in the header of a reply with an error
-END_OF_REPLY = b"]}"
+# what stands at the end of a reply with forbidden names: each with its file and line
+ENTERED = re.compile(rb',\["entered",\[(?:\["[^"]*","(?:[^"\\]|\\.)*",\d+\],?)+\]\](?=\]\}\Z)')
 MOST_KEPT = 8 << 20  # bytes of the requests of one test that are kept beside the cache
 Reply = tuple[bytearray, bytearray]
 
@@ -209,8 +211,8 @@ def digest_of_seen(header: bytes | bytearray, data: bytes | bytearray) -> bytes:
     """
     if b'["error",{' in header[:ERROR_BEGINS]:
         header = header.partition(b',["frames",')[0]
-    elif b',["entered",' in header:
-        header = header.rpartition(b',["entered",')[0] + END_OF_REPLY
+    else:
+        header = ENTERED.sub(b"", header)
     return _digest(header, data)
 
 
