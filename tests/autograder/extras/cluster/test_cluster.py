@@ -433,6 +433,20 @@ def test_machine_with_a_weaker_sandbox_than_min_tier_is_refused_and_leaves_nothi
     assert list(scratch.iterdir()) == []
 
 
+def test_machine_without_a_package_of_the_only_assignment_is_refused(course, tmp_path):
+    lacking = tmp_path / "course"
+    shutil.copytree(course.root, lacking)
+    file = lacking / "course.yml"
+    needing = "minutes: 10\n    preload: [no_such_library]\n"
+    file.write_text(file.read_text().replace("minutes: 10\n", needing))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with pytest.raises(
+        InfrastructureError, match="needs no_such_library, which cannot be imported"
+    ):
+        GraderProcess(Bundle.of(Plan(load_course(lacking), 7)), str(scratch))
+
+
 # -- the graders of one worker; the processes are played by the test ----------------------------------------------
 
 
