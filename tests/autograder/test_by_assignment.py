@@ -287,13 +287,31 @@ def edit(root: Path, place: str, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), "utf-8")
 
 
-def test_a_solution_that_fails_its_own_tests_ends_the_run(
-    root: Path, tmp_path: Path, grader_at_hand: None
+@pytest.mark.parametrize(
+    ("place", "old", "new", "sentence"),
+    [
+        (
+            f"solutions/{SECOND}/adding.py",
+            "return together\n",
+            "return together + 1\n",
+            f"{SECOND}: The solution itself does not pass test_two_and_three_are_five here",
+        ),
+        (
+            f"tests/assignments/{SECOND}/mistakes.yml",
+            "replace: ",
+            "replace: never there ",
+            f"{SECOND}/mistakes.yml",
+        ),
+    ],
+    ids=["a solution that fails its own tests", "mistakes that cannot be read"],
+)
+def test_what_is_broken_in_an_assignment_ends_the_run(
+    root: Path, tmp_path: Path, grader_at_hand: None, place: str, old: str, new: str, sentence: str
 ) -> None:
-    edit(root, f"solutions/{SECOND}/adding.py", "return together\n", "return together + 1\n")
+    edit(root, place, old, new)
     code, said, graded = grade_folder(root, tmp_path, FIRST, SECOND)
     assert code == 2
-    assert f"{SECOND}: The solution itself does not pass test_two_and_three_are_five here" in said
+    assert sentence in said
     assert SECOND not in graded
 
 
@@ -320,16 +338,6 @@ def test_a_broken_suite_ends_the_run_before_anything_is_graded(
     code, said, graded = grade_folder(root, tmp_path, FIRST, SECOND)
     assert (code, graded) == (2, [])
     assert sentence in said
-
-
-def test_mistakes_that_cannot_be_read_end_the_run(
-    root: Path, tmp_path: Path, grader_at_hand: None
-) -> None:
-    edit(root, f"tests/assignments/{SECOND}/mistakes.yml", "replace: ", "replace: never there ")
-    code, said, graded = grade_folder(root, tmp_path, FIRST, SECOND)
-    assert code == 2
-    assert f"{SECOND}/mistakes.yml" in said
-    assert SECOND not in graded
 
 
 def test_a_missing_module_that_a_suite_imports_fails_its_submissions_alone(
