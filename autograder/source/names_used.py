@@ -109,8 +109,7 @@ class Words:
     def all(self) -> set[str]:
         """Return them, without names that only the text can bind, and without methods such as `model.eval()`."""
         named = self._others | (self._names if self._has_star else self._names & GIVEN)
-        words = named | self._attributes
-        words -= METHODS - named
+        words = named | (self._attributes - METHODS)
         if not any(word.endswith("sys") for word in words):
             words.discard("modules")
         return words

@@ -304,8 +304,7 @@ class Server:
 
     def change(self, module: nn.Module, old: Snapshot, now: ModuleState) -> Any:
         """Return the changes made by a call: new values, a full description if names changed, or None."""
-        names = now.tensors.keys(), now.flags().keys(), now.modes().keys()
-        if names != (old.names, old.flags.keys(), old.modes.keys()):
+        if not now.has_names_of(old):
             return {"description": self.describe(module)}
         return now.changes_since(old)
 

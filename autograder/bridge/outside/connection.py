@@ -45,7 +45,6 @@ class Connection:
     """A connection to one student's module. Subclasses implement the transport of requests."""
 
     dead = False  # whether no request will be answered any more
-    exchanges: Sequence[Exchange] = ()  # of the present test, if they can be repeated
 
     def __init__(self) -> None:
         # replaces handles by proxies
@@ -64,6 +63,11 @@ class Connection:
         self._stand_ins: list[Any] = []  # answer from loading on, as the first of the callables
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | StudentError | None = None
+
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """Those of the present test, if they can be repeated."""
+        return ()
 
     def request(self, operation: str, seconds: float | None = None, **arguments: Any) -> Any:
         """Send a request and return its value; raises a StudentError on failure."""

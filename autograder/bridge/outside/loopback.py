@@ -40,9 +40,8 @@ class LoopbackConnection(Connection):
         server.exchange = self._answer_question
         self.asked_more = False
         self._recorded: deque[Exchange] = deque()  # those that are to be repeated
-        self._seen = (
-            b""  # of the reply or question that comes next; empty unless requests are repeated
-        )
+        # the digest of the reply or question that comes next; empty unless requests are repeated
+        self._seen = b""
         torch_state, _, python_state = _random_state()
         self._other_random_numbers = torch_state, np.random.MT19937(), python_state
 
@@ -65,12 +64,13 @@ class LoopbackConnection(Connection):
             arguments = _travelled(arguments, self.register, wire.MAX_DATA)
         except wire.WireError as error:
             raise too_much_to_send(error) from None
+        return _received(self._reply(0, operation, arguments))
+
+    def _reply(self, number: int, operation: str, arguments: dict[str, Any]) -> bytes:
+        """Return the frame that a worker would send."""
         with self._sides_changed():
             reply = answer(self.server, operation, arguments)
-        try:
-            return _travelled(reply, self.server.register, wire.MAX_TEXT)
-        except wire.WireError as error:
-            return {"error": unsendable(error)}
+        return reply_frame(self.server, number, reply)
 
     def repeat(self, exchanges: Iterable[Exchange], transcript: Transcript) -> bool:
         """Send what a test has sent to another module, without running it, and record the answers in `transcript`.
@@ -99,22 +99,10 @@ class LoopbackConnection(Connection):
         number, operation, arguments = wire.parse(frame, wire.MAX_DATA)
         if operation == wire.RETURN:  # the answer to a question that this module does not ask
             return False
-        digests: list[bytes] = []
-
-        def exchange() -> dict[str, Any]:
-            with self._sides_changed():
-                reply = answer(self.server, operation, arguments)
-            frame = reply_frame(self.server, number, reply)
-            digests.append(digest_of_seen(*wire.header_and_data(frame)))
-            try:
-                received: dict[str, Any] = wire.parse(frame)
-            except wire.WireError as error:
-                return {"error": unsendable(error)}
-            return received
-
+        reply = self._reply(number, operation, arguments)
         with suppress(StudentError):
-            self.answered(operation, arguments, exchange)
-        return not number or digests == [self._seen]
+            self.answered(operation, arguments, lambda: _received(reply))
+        return not number or digest_of_seen(*wire.header_and_data(reply)) == self._seen
 
     def _recorded_answer(self, question: dict[str, Any]) -> dict[str, Any] | None:
         """Return what the test answered to the same question; None if it was not asked that."""
@@ -165,6 +153,14 @@ class LoopbackConnection(Connection):
 
 def _travelled(value: dict[str, Any], register: wire.Register, max_text: int) -> dict[str, Any]:
     received: dict[str, Any] = wire.parse(wire.dumps(value, register, max_text), max_text)
+    return received
+
+
+def _received(reply: bytes) -> dict[str, Any]:
+    try:
+        received: dict[str, Any] = wire.parse(reply)
+    except wire.WireError as error:
+        return {"error": unsendable(error)}
     return received
 
 

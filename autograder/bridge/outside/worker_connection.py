@@ -61,7 +61,7 @@ class WorkerConnection(Connection):
         self._memory_limit = MemoryLimit()
 
     @property
-    def exchanges(self) -> Sequence[Exchange]:  # type: ignore[override]
+    def exchanges(self) -> Sequence[Exchange]:
         return self._socket.exchanges
 
     def start_test(self, seed: int) -> Transcript:

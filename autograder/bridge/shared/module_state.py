@@ -36,6 +36,14 @@ class ModuleState:
         """Whether each parameter requires a gradient."""
         return {name: parameter.requires_grad for name, parameter in self.parameters.items()}
 
+    def has_names_of(self, old: "Snapshot") -> bool:
+        """Whether an earlier state had tensors, parameters and parts with the same names."""
+        return (
+            self.tensors.keys() == old.names
+            and self.parameters.keys() == old.flags.keys()
+            and {name for name, _ in self.own} == old.modes.keys()
+        )
+
     def changes_since(self, old: "Snapshot") -> dict[str, Any] | None:
         """Return the `values` and `flags` that are not those of an earlier state with the same names.
 
