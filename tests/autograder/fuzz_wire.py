@@ -24,7 +24,7 @@ TAGS = [*wire.TAGS, "!none", "!", "tuple", "!tensor "]
 ODD: list[Any] = [
     None, True, -1, 0, 1, 2**26, 2**31, 2**53, 2**63 - 1, 2**63, -(2**63), 10**30, 0.5, -0.0, float("nan"),
     float("inf"), "", "a", "\ud800", "float32", "uint8", "bool", "bfloat16", [], {}, [[]], {"!tuple": []},
-    {"!tensor": ["uint8", 1]}, {"!opaque": "x"}, {"!dict": [[1, 2], [1, 3]]}, {"!dict": [[[], 1]]},
+    {"!tensor": ["uint8", 1]}, {"!opaque": "x"}, {"!table": {"a": 1}}, {"!dict": [[1, 2], [1, 3]]}, {"!dict": [[[], 1]]},
 ]  # fmt: skip
 
 
@@ -83,6 +83,7 @@ def wrap(header: bytes, data: bytes, chance: random.Random) -> tuple[bytes, byte
             (b"[", b"]"),
             (b'{"!tuple":[', b"]}"),
             (b'{"!dict":[[1,', b"]]}"),
+            (b'{"!table":{"a":', b"}}"),
             (b'{"!handle":[1,', b"]}"),
         )
     )

@@ -234,24 +234,31 @@ PLACE = b'["torch.softmax","net.ipynb cell 1",3]'
 @pytest.mark.parametrize(
     ("first", "other", "same"),
     [
-        (b'["ok",1],["entered",[%s]]' % PLACE, b'["ok",1]', True),
+        (b'"ok":1,"entered":[%s]' % PLACE, b'"ok":1', True),
+        (b'"ok":1,"entered":[%s,%s]' % (PLACE, PLACE), b'"ok":1,"entered":[%s]' % PLACE, True),
+        (b'"ok":1,"entered":[%s]' % PLACE, b'"ok":2,"entered":[%s]' % PLACE, False),
         (
-            b'["ok",1],["entered",[%s,%s]]' % (PLACE, PLACE),
-            b'["ok",1],["entered",[%s]]' % PLACE,
-            True,
-        ),
-        (b'["ok",1],["entered",[%s]]' % PLACE, b'["ok",2],["entered",[%s]]' % PLACE, False),
-        (
-            b'["ok",{"!dict":[["left",1],["entered",[%s]]]}]' % PLACE,
-            b'["ok",{"!dict":[["left",1],["entered",[]]]}]',
+            b'"ok":{"!table":{"left":1,"entered":[%s]}}' % PLACE,
+            b'"ok":{"!table":{"left":1,"entered":[]}}',
             False,
         ),
     ],
     ids=["beside none", "two beside one", "other answers", "in an answer"],
 )
 def test_forbidden_names_beside_an_answer_do_not_count_and_those_in_it_do(first, other, same):
-    digests = {digest_of_seen(b'{"!dict":[["id",5],%s]}' % text, b"") for text in (first, other)}
+    digests = {digest_of_seen(b'{"!table":{"id":5,%s}}' % text, b"") for text in (first, other)}
     assert len(digests) == (1 if same else 2)
+
+
+def test_the_lines_of_an_exception_do_not_count_and_those_in_an_answer_do():
+    def digest(text: bytes) -> bytes:
+        return digest_of_seen(b'{"!table":{"id":5,%s}}' % text, b"")
+
+    error = b'"error":{"!table":{"text":"%s","frames":[["a.py",%d]]}}'
+    assert digest(error % (b"no", 1)) == digest(error % (b"no", 2))
+    assert digest(error % (b"no", 1)) != digest(error % (b"yes", 1))
+    answer = b'"ok":{"!table":%s}' % (b"{%s}" % error)
+    assert digest(answer % (b"no", 1)) != digest(answer % (b"no", 2))
 
 
 def test_equal_requests_are_stored_once():

@@ -264,6 +264,7 @@ def refused(header, data=b"", max_text=wire.MAX_TEXT):
         b'"\xed\xa0\x80"', b"9" * 6000, b"-" + b"9" * 6000, b"9223372036854775808", b"-9223372036854775809",
         b"[" * 43 + b"1" + b"]" * 43, b"[" * 100_000, b"[" * 9000 + b"]" * 9000, b'{"!tuple":[' * 20_000 + b"]}" * 20_000,
         b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b'{"!dict":[[1,' * 5000 + b"1" + b"]]}" * 5000,
+        b'{"!table":{"a":' * 43 + b"1" + b"}}" * 43, b'{"!table":{"a":' * 9000 + b"1" + b"}}" * 9000,
         b'{"!handle":[1,' * 9000 + b"1" + b"]}" * 9000, b'{"!generator":' * 9000 + b"1" + b"}" * 9000,
         b"[" + b"0," * 60_000 + b"0]", b"[" + b'{"!tuple":[]},' * 60_000 + b"0]", b'"' + b"x" * 70_000 + b'"',
     ],
@@ -314,6 +315,8 @@ def test_invalid_meta_tensors_are_refused(content):
         {"!dict": [[{"!meta": ["uint8"]}, 1]]},
         {"!dict": [[{"!tuple": [[]]}, 1]]}, {"!dict": [[{"!tuple": [{"!meta": ["uint8", 2]}]}, 1]]},
         {"!dict": [[{"!opaque": "x"}, 1]]},
+        {"!table": 1}, {"!table": []}, {"!table": {"\u00e9": 1}}, {"!table": {"x" * 101: 1}},
+        {"!table": {"x": {"!z": 1}}}, {"!table": {"x": 2**63}}, {"!table": {"x": {"!table": [1]}}},
         {"!int": "f" * 5000}, {"!int": 3}, {"!int": "x"}, {"!complex": ["1", 2]},
         {"!fraction": ["1", "0"]}, {"!fraction": 3},
         {"!decimal": "x"}, {"!decimal": 3}, {"!decimal": "9" * 5000}, {"!decimal": "sNaN"}, {"!decimal": [0, [1], 2]},
@@ -332,6 +335,27 @@ def test_invalid_meta_tensors_are_refused(content):
 )  # fmt: skip
 def test_invalid_values_are_refused(header):
     refused(header)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {}, {"a": 1, "b": [torch.ones(2), {}]}, {"x" * 100: 1}, {"x" * 101: 1}, {"\u00e9": 1},
+        {"!tensor": ["uint8", 1]}, {"": None, "!": 1}, {1: "a", "b": torch.ones(1)},
+        {"\ud800": 1, "\ud801x": 2}, {"x" * 20_000: torch.ones(1), "y" * 20_000: 3},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_dicts_come_back_with_their_keys_in_order(table):
+    found = wire.parse(wire.dumps(table))
+    keys = [key.encode("utf-8", "replace").decode() if type(key) is str else key for key in table]
+    assert list(found) == keys
+    assert str(list(found.values())) == str(list(table.values()))
+
+
+def test_the_number_of_values_in_tables_is_limited():
+    refused({"!table": {str(number): 0 for number in range(30_000)}})
+    refused([{"!table": {}}] * 60_000)
 
 
 def test_missing_and_excess_bytes_are_refused():

@@ -20,9 +20,9 @@ from autograder.walls.outside.deadline import Deadline
 
 MAX_BYTES = 64 << 20  # limit of all cached requests and nodes
 NODE_BYTES = 512  # approximate size of a node without its frames
-ERROR_BEGINS = 64  # bytes, in the header of a reply with an error
+WITH_ERROR = re.compile(rb'\{"!table":\{"id":\d+,"error":')  # how the header of such a reply begins
 # what stands at the end of a reply with forbidden names: each with its file and line
-ENTERED = re.compile(rb',\["entered",\[(?:\["[^"]*","(?:[^"\\]|\\.)*",\d+\],?)+\]\](?=\]\}\Z)')
+ENTERED = re.compile(rb',"entered":\[(?:\["[^"]*","(?:[^"\\]|\\.)*",\d+\],?)+\](?=\}\}\Z)')
 MOST_KEPT = 8 << 20  # bytes of the requests of one test that are kept beside the cache
 Reply = tuple[bytearray, bytearray]
 
@@ -209,8 +209,8 @@ def digest_of_seen(header: bytes | bytearray, data: bytes | bytearray) -> bytes:
     """Return the digest of a reply without what differs between texts with the same answers: the lines
     where an exception was raised or a forbidden name was met.
     """
-    if b'["error",{' in header[:ERROR_BEGINS]:
-        header = header.partition(b',["frames",')[0]
+    if WITH_ERROR.match(header):
+        header = header.partition(b',"frames":')[0]
     else:
         header = ENTERED.sub(b"", header)
     return _digest(header, data)

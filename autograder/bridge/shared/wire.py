@@ -2,9 +2,9 @@
 
 A frame is a 32-bit header length, a 32-bit data length, a JSON header and the data. JSON values
 represent themselves, except one-key objects with a key that starts with `!`: tensors, arrays,
-tuples, dicts and so on. The bytes of tensors follow in the order in which the header names them;
-without offsets, they can neither overlap nor point outside. Nothing is unpickled and no class of
-the sender is instantiated.
+tuples, tables (dicts with short texts as keys), other dicts and so on. The bytes of tensors follow
+in the order in which the header names them; without offsets, they can neither overlap nor point
+outside. Nothing is unpickled and no class of the sender is instantiated.
 
 No part of a frame is trusted. Lengths, depth and the number of values are limited, every byte must
 be used exactly once, and a hostile frame can cause nothing but a `WireError`.
@@ -38,6 +38,9 @@ MAX_DEPTH = 40
 MAX_SAME_HASH = 500  # keys of one dict or set beyond one for each hash; -1 and -2 share theirs
 MAX_TEXT = 64 << 10
 SHORT_TEXT = 1 << 10  # shorter ASCII texts, nearly all of them, need no checks
+LEAST = -(2**63)  # whole numbers from here to `MOST` are numbers of JSON
+MOST = 2**63 - 1
+LONGEST_NAME = 100  # letters of a key that can be one of JSON
 MAX_BITS = 4096  # of a whole number; Python writes it in fewer digits than its limit
 LONG_TEXT = 16 << 10  # longer texts are sent as bytes after the header
 PIECE = 1 << 20  # initial buffer; it then grows by the amount received …
@@ -52,6 +55,7 @@ TORCH_DTYPES = {
     )
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+_OF_NUMPY = {dtype for dtype in _NAMES if dtype is not torch.bfloat16}
 NUMPY_DTYPES = {
     name: np.dtype(name)
     for name in [*TORCH_DTYPES, "uint16", "uint32", "uint64"]
@@ -267,6 +271,14 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     return plain.as_strided((plain.numel(),), (1,)).view(torch.uint8)
 
 
+def _numbers(tensor: torch.Tensor) -> Any:
+    """Return the numbers of a tensor in their order, as an object with the buffer protocol."""
+    if tensor.dtype in _OF_NUMPY and tensor.is_cpu and tensor.is_contiguous():
+        with suppress(RuntimeError):  # its conjugates or negatives are not made yet
+            return tensor.detach().numpy()
+    return as_bytes(tensor).numpy()
+
+
 class _Encoder:
     """An encoder with its state; nested functions would form reference cycles that keep buffers alive."""
 
@@ -282,7 +294,7 @@ class _Encoder:
         kind = type(value)
         if kind in _AS_IT_IS:
             return value
-        if kind is int and -(2**63) <= value < 2**63:
+        if kind is int and LEAST <= value <= MOST:
             return value
         if kind is str:
             return self._text(value)
@@ -293,9 +305,16 @@ class _Encoder:
         if isinstance(value, tuple):
             return {"!tuple": self._items(value, depth + 1)}
         if isinstance(value, dict):
-            flat = self._items(list(chain.from_iterable(value.items())), depth + 1)
-            return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
+            return self._dict(value, depth + 1)
         return self._other(value, depth)
+
+    def _dict(self, table: dict[Any, Any], depth: int) -> Any:
+        """Encode a dict: as an object of JSON if each key is a short text, otherwise as a list of pairs."""
+        if all(type(key) is str and len(key) <= LONGEST_NAME and key.isascii() for key in table):
+            self.values += len(table)
+            return {"!table": dict(zip(table, self._items(table.values(), depth), strict=True))}
+        flat = self._items(list(chain.from_iterable(table.items())), depth)
+        return {"!dict": list(zip(flat[::2], flat[1::2], strict=True))}
 
     def _items(self, items: Collection[Any], depth: int) -> list[Any]:
         """Encode a container's items, most of which are plain and need no recursive call."""
@@ -309,6 +328,8 @@ class _Encoder:
             item
             if (kind := type(item)) in _AS_IT_IS
             or (kind is str and len(item) <= short and item.isascii())
+            or (kind is int and LEAST <= item <= MOST)
+            or (kind is list and not item)
             else self.encode(item, depth)
             for item in items
         ]
@@ -366,7 +387,7 @@ class _Encoder:
         if tensor.is_meta:
             return {"!meta": [name, *tensor.shape]}
         if size:
-            self._append(as_bytes(tensor).numpy(), size)
+            self._append(_numbers(tensor), size)
         return {"!tensor": [name, *tensor.shape]}
 
     def _array(self, array: np.ndarray[Any, Any]) -> Any:
@@ -394,7 +415,7 @@ class _Decoder:
         kind = type(value)
         if kind in _AS_IT_IS:
             return value
-        if kind is int and -(2**63) <= value < 2**63:
+        if kind is int and LEAST <= value <= MOST:
             return value
         if kind is str and len(value) <= self.max_text:
             return _clean(value)
@@ -407,7 +428,7 @@ class _Decoder:
             return TAGS[tag](self, content, depth)
         raise WireError("a value is not of a known kind, or a text is too long")
 
-    def _items(self, items: list[Any], depth: int) -> list[Any]:
+    def _items(self, items: Collection[Any], depth: int) -> list[Any]:
         """Decode a container's items, as `_Encoder._items` encodes them."""
         self.values += len(items)
         if self.values > MAX_VALUES or (items and depth > MAX_DEPTH):
@@ -417,9 +438,20 @@ class _Decoder:
             item
             if (kind := type(item)) in _AS_IT_IS
             or (kind is str and len(item) <= longest and item.isascii())
+            or (kind is int and LEAST <= item <= MOST)
+            or (kind is list and not item)
             else self.decode(item, depth)
             for item in items
         ]
+
+    def _table(self, content: Any, depth: int) -> dict[str, Any]:
+        if type(content) is not dict:
+            raise WireError("a table was expected")
+        if not all(len(key) <= LONGEST_NAME and key.isascii() for key in content):
+            raise WireError("a key of a table is too long, or not ASCII")
+        self.values += len(content)
+        items = self._items(content.values(), depth + 1)
+        return dict(zip(content, items, strict=True))
 
     def _dict(self, content: Any, depth: int) -> dict[str, Any]:
         flat: list[Any] = []
@@ -442,11 +474,16 @@ class _Decoder:
         _check_hashes(items)
         return set(items)
 
-    def _take(self, size: Any) -> memoryview:
+    def _skip(self, size: Any) -> int:
+        """Go on behind so many bytes, and return where they begin."""
         if type(size) is not int or not 0 <= size <= len(self.data) - self.position:
             raise WireError("the data are shorter than the header says")
         start = self.position
         self.position += size
+        return start
+
+    def _take(self, size: Any) -> memoryview:
+        start = self._skip(size)
         return memoryview(self.data)[start : self.position]
 
     def _long_text(self, content: Any, depth: int) -> str:
@@ -474,17 +511,22 @@ class _Decoder:
 
     def _tensor(self, content: Any, depth: int) -> torch.Tensor:
         dtype, shape = _header(content, TORCH_DTYPES)
-        raw = self._take(dtype.itemsize * math.prod(shape))
-        if not len(raw):
+        size = dtype.itemsize * math.prod(shape)
+        start = self._skip(size)
+        if not size:
             return torch.empty(shape, dtype=dtype)
-        flat = torch.frombuffer(raw, dtype=torch.uint8)
-        start = self.position - len(raw)
-        if len(raw) < NOT_COPIED or start % dtype.itemsize:
-            flat = flat.clone()  # aligned, and keeps no frame alive
         if dtype is torch.bool:
             # a bool whose byte is 2 compares as neither true nor false
-            return (flat != 0).reshape(shape)
-        return flat.view(dtype).reshape(shape)
+            return (self._in_memory(torch.uint8, start, size) != 0).reshape(shape)
+        if start % dtype.itemsize:
+            aligned = self._in_memory(torch.uint8, start, size).clone()
+            return aligned.view(dtype).reshape(shape)
+        numbers = self._in_memory(dtype, start, size).reshape(shape)
+        return numbers.clone() if size < NOT_COPIED else numbers  # keeps no frame alive
+
+    def _in_memory(self, dtype: torch.dtype, start: int, size: int) -> torch.Tensor:
+        """Return numbers that share the memory of the frame."""
+        return torch.frombuffer(self.data, dtype=dtype, count=size // dtype.itemsize, offset=start)
 
     def _array(self, content: Any, depth: int) -> np.ndarray[Any, Any]:
         dtype, shape = _header(content, NUMPY_DTYPES)
@@ -518,8 +560,9 @@ def _header(content: Any, dtypes: dict[str, Dtype]) -> tuple[Dtype, list[int]]:
     name, *shape = _list(content)
     if type(name) is not str or name not in dtypes or len(shape) > 16:
         raise WireError("bad header of a tensor or an array")
-    if not all(type(n) is int and 0 <= n <= MAX_DATA for n in shape):
-        raise WireError("bad shape of a tensor or an array")
+    for size in shape:
+        if type(size) is not int or not 0 <= size <= MAX_DATA:
+            raise WireError("bad shape of a tensor or an array")
     return dtypes[name], shape
 
 
@@ -602,6 +645,7 @@ TAGS: dict[str, Callable[[_Decoder, Any, int], Any]] = {
     "!opaque": _Decoder._opaque,
     "!random": lambda decoder, content, depth: of_python(decoder._items(_list(content), depth + 1)),
     "!set": _Decoder._set,
+    "!table": _Decoder._table,
     "!tensor": _Decoder._tensor,
     "!text": _Decoder._long_text,
     "!tuple": lambda decoder, content, depth: tuple(decoder._items(_list(content), depth + 1)),
