@@ -3,7 +3,7 @@
 import gc
 import time
 import traceback
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -32,6 +32,10 @@ _STOPPED = (StudentTimeoutError, StudentCrashedError)
 UNFINISHED = (MemoryError, RecursionError, SystemError)  # may leave the process in any state
 
 
+# the names of failing tests in which a known mistake gives the same answers
+Recognise = Callable[[Sequence[Ending]], Collection[str]]
+
+
 class SolutionFailsError(InfrastructureError):
     """The solution fails a test in this process, so a submission's failure in it does not count.
 
@@ -51,9 +55,15 @@ class SubmissionExaminee(Examinee):
     """
 
     def __init__(
-        self, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
+        self,
+        loaded: LoadedSubmission,
+        cache: ReplayCache,
+        watch: Watch,
+        again: bool = False,
+        recognise: Recognise = lambda endings: (),
     ) -> None:
         self._loaded = loaded
+        self._recognise = recognise
         self._limits = loaded.assignment.limits
         self._cache = cache
         self._watch = watch
@@ -71,7 +81,9 @@ class SubmissionExaminee(Examinee):
     def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
         """Return the ending of each test that counts.
 
-        Tests that failed are repeated together in one new worker, in reverse order, which reads the
+        A failure counts at once if a known mistake, in a process of its own, gives the same
+        answers, and calls of the text leave nothing behind that could have caused them. Other tests
+        that failed are repeated together in one new worker, in reverse order, which reads the
         text anew for each. If one of them passes now, or answers otherwise, state or chance may
         decide: each is repeated alone in a new worker, and that ending counts. If the text can
         change more than its own module, each is alone from the first. Then the tests that waited
@@ -81,15 +93,36 @@ class SubmissionExaminee(Examinee):
             self._in_doubt = []
             endings = [*session.examine(self, run_seed, tests)]
             in_doubt = self._in_doubt
+            recognised = self._recognised(in_doubt, endings)
+            certain = {ending.test.name for ending in recognised}
+            in_doubt = [ending for ending in in_doubt if ending.test.name not in certain]
             if not in_doubt:
                 return endings
             self._settled |= {end.test.name: end for end in endings if end.waits_for is None}
-            repeated = self._repeated(session, run_seed, in_doubt)
+            repeated = self._repeated(session, run_seed, in_doubt, recognised)
             self._settled |= {ending.test.name: ending for ending in repeated}
 
+    def _recognised(
+        self, in_doubt: Sequence[Ending], endings: Sequence[Ending]
+    ) -> Sequence[Ending]:
+        """Return the failures that are certain because a known mistake fails in the same way."""
+        if not in_doubt or self._loaded.times > 1:
+            return ()
+        started = time.monotonic()
+        names = self._recognise(endings)
+        self._budget.withhold(time.monotonic() - started)  # it did not run meanwhile
+        if not names or not self._loaded.leaves_no_trace():
+            return ()
+        return [ending for ending in in_doubt if ending.test.name in names]
+
     def _repeated(
-        self, session: SuiteSession, run_seed: int, first: Sequence[Ending]
+        self,
+        session: SuiteSession,
+        run_seed: int,
+        first: Sequence[Ending],
+        recognised: Sequence[Ending],
     ) -> list[Ending]:
+        """Repeat the first endings; if one is another one now, the recognised ones, too."""
         for ending in first:
             del self._settled[ending.test.name]
         backwards = first[::-1]
@@ -102,7 +135,9 @@ class SubmissionExaminee(Examinee):
             else:
                 return again
         # the first one was alone
-        others = [*again[1:], *backwards[len(again) :]]
+        others = [*again[1:], *backwards[len(again) :], *recognised]
+        for ending in recognised:
+            del self._settled[ending.test.name]
         return [again[0], *self._once_more(session, run_seed, others, alone=True)]
 
     def _once_more(

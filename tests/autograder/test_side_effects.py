@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autograder.source.side_effects import reaches_outside
+from autograder.source.side_effects import leaves_no_trace, reaches_outside
 
 OWN = {
     "its own object": "class Head:\n    def f(self, x):\n        self.x = x\n        self.inner.x[0] = x",
@@ -21,6 +21,8 @@ OWN = {
     "its own buffer": "def f(self_attention):\n    self_attention.register_buffer('mask', None)",
     "what is not run": "def f(x):\n    return x\nif __name__ == '__main__':\n    import os\n    os.remove('x')",
     "a sentence that names it": "def f(x):\n    '''Do not open a file.'''\n    return x",
+    "fields that it reads": "def f(x):\n    return [*vars(x).items(), *x.__dict__.values()]",
+    "a ready-made model": "from transformers import GPT2Config\ndef f():\n    return GPT2Config()",
     "nothing that Python can read": "def f(:",
 }
 OUTSIDE = {
@@ -45,6 +47,9 @@ OUTSIDE = {
     "a library's own table": "from copy import Table\nTable.update(x=1)",
     "a setting of a library": "import numpy as np\nnp.setbufsize(16)",
     "what a layer holds of a library": "class Head:\n    def f(self):\n        self.act.calls = 1",
+    "fields that it changes": "import math\ndef f(x):\n    vars(x).update(pi=3)",
+    "an item of the fields": "def f(x):\n    vars(x)['calls'] = 1",
+    "fields that it keeps": "def f(x):\n    table = vars(x)\n    table.update(calls=1)",
     "a special attribute": "def f(layer):\n    layer.__constants__.append(1)",
     "a hook of all modules": "from torch.nn.modules.module import register_module_forward_hook",
     "a coroutine in a block": "async def f(lock, x):\n    with lock:\n        await x",
