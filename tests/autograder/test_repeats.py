@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -11,9 +12,12 @@ from autograder.bridge.outside.replay import ReplayCache
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
-from autograder.grading.suite_run import SubmissionExaminee
+from autograder.grading.suite_run import Recognise, SubmissionExaminee
 from autograder.grading.time_limits import Watch
+from autograder.grading.workers import LoadedSubmission
 from autograder.records import SourceFile
+from autograder.source.side_effects import leaves_no_trace
+from autograder.suite.session import Ending
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -209,17 +213,24 @@ PUSHES = {
     "wrong": "return -1",
     "wrong after a call": "add(self.value, number); return -1",
 }
+TOTAL = """\
+class Total:
+    def __init__(self, start=0):
+        self.value = start
+
+    def push(self, number):
+        {}
+"""
 SAMPLE = {("a counter that lasts", "right"), ("a cache", "wrong after a call"), ("a file", "wrong")}
 WAYS = [*itertools.product(LEAKS, PUSHES)]
 
 
 def answer(leak: str, push: str) -> str:
     above, then, spoilt = LEAKS[leak]
+    hoard = ", hoard=[]" if leak == "a default" else ""
     return (
-        f"{above}\n\n\ndef add(a, b, hoard=[]):\n    {then}\n"
-        f"    return a - b if {spoilt} else a + b\n\n\n"
-        "class Total:\n    def __init__(self, start=0):\n        self.value = start\n\n"
-        f"    def push(self, number):\n        {PUSHES[push]}\n"
+        f"{above}\n\n\ndef add(a, b{hoard}):\n    {then}\n"
+        f"    return a - b if {spoilt} else a + b\n\n\n" + TOTAL.format(PUSHES[push])
     )
 
 
@@ -239,13 +250,24 @@ def grader(tmp_path_factory, sandbox):
     made.close()
 
 
-def passed(grader: Grader, text: str, *groups: list, name: str = "adding.py") -> list[str]:
+def all_that_failed(endings: Iterable[Ending]) -> list[str]:
+    """Recognise each failure as that of a known mistake."""
+    return [ending.test.name for ending in endings if ending.failed]
+
+
+def passed(
+    grader: Grader,
+    text: str,
+    *groups: list,
+    name: str = "adding.py",
+    recognise: Recognise = all_that_failed,
+) -> list[str]:
     """Return the tests that pass if those of a group meet each other."""
     names = []
     for tests in groups:
         loaded = grader.load(grader.assignment("01_adding"), SourceFile(name, text))
         try:
-            examinee = SubmissionExaminee(loaded, ReplayCache(), Watch())
+            examinee = SubmissionExaminee(loaded, ReplayCache(), Watch(), recognise=recognise)
             endings = examinee.endings(grader.session, SEED, tests)
         finally:
             loaded.close()
@@ -260,6 +282,12 @@ def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push)
     together = passed(grader, text, tests)
     assert together == passed(grader, text, *([test] for test in tests))
     assert len(together) == (7 if push == "right" else 4), "alone, each call is the first"
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_what_can_be_left_behind_is_seen_in_the_text(leak):
+    """Without it, a spoilt call that a known mistake explains would cost its points."""
+    assert not leaves_no_trace(answer(leak, "right"), "adding.py")
 
 
 @pytest.mark.parametrize(
@@ -280,8 +308,41 @@ def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, above, sum_of_
         grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
     )
     text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
-    passed(grader, f"{above}\n{text}", grader.tests["01_adding"])
+    passed(grader, f"{above}\n{text}", grader.tests["01_adding"], recognise=lambda endings: ())
     assert len(made) == workers
+
+
+@pytest.mark.parametrize(
+    ("above", "sum_of_them", "recognised", "workers"),
+    [
+        ("", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 1),
+        ("", "a - b", {"test_add_0", "test_add_1"}, 2),  # the others are repeated
+        ("calls = []", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 2),
+        ("import time", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 2),
+    ],
+)
+def test_a_failure_that_a_known_mistake_explains_is_not_repeated(
+    grader, monkeypatch, above, sum_of_them, recognised, workers
+):
+    connect, made = grader.workers.connect, []
+    monkeypatch.setattr(
+        grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
+    )
+    text = f"{above}\ndef add(a, b):\n    return {sum_of_them}\n\n\n" + TOTAL.format("return -1")
+    tests = [test for test in grader.tests["01_adding"] if test.part == "add"]
+    names = passed(grader, text, tests, recognise=lambda endings: recognised)
+    assert names == []
+    assert len(made) == workers
+
+
+def test_a_repeat_that_ends_otherwise_repeats_what_was_recognised(grader, monkeypatch):
+    """The text has changed what nobody looks for, so nothing is certain any more."""
+    monkeypatch.setattr(LoadedSubmission, "leaves_no_trace", lambda loaded: True)
+    tests = grader.tests["01_adding"]
+    names = passed(
+        grader, answer("a counter", "right"), tests, recognise=lambda endings: ["test_add_1"]
+    )
+    assert names == [test.name for test in tests]
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,62 @@ def test_what_can_change_more(text):
     assert reaches_outside(text, "text.py")
 
 
+KEEPS_NOTHING = {
+    "functions and classes": "import torch\nclass Head:\n    size: int = 3\n    def f(self, x=-1):\n        self.x = x",
+    "constants": "SIZE = 2 * 3\nSHAPE: tuple[int, int] = (2, 1)\n'''Words.'''",
+    "no gradients": "import torch\n@torch.no_grad()\ndef f(x):\n    return x",
+    "a frozen class": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    width: int",
+    "what is shown": "def f(x):\n    return x\nprint(f(1))",
+    "what is not run": "def f(x):\n    return x\nif __name__ == '__main__':\n    x = [1]",
+}
+KEEPS_SOMETHING = {
+    "a list": "seen = []",
+    "an object": "import torch\nx = torch.ones(1)",
+    "a list of a class": "class Head:\n    seen = []",
+    "a default": "def f(x, seen=[]):\n    seen.append(x)",
+    "a default by name": "def f(x, *, seen={}):\n    seen[x] = 1",
+    "a default of a method": "class Head:\n    def f(self, seen=[]):\n        seen.append(1)",
+    "a default of a lambda": "f = lambda x, seen=[]: seen.append(x)",
+    "a cache": "from functools import cache\n@cache\ndef f(x):\n    return x",
+    "a decorator of its own": "def no_grad(f):\n    return f\n@no_grad\ndef g(x):\n    return x",
+    "a metaclass": "class Head(metaclass=Meta):\n    pass",
+    "a global name": "def f(x):\n    global last\n    last = x",
+    "a name bound in an expression": "print(last := [1])",
+    "the names of the module": "def f(x):\n    globals().update(last=x)",
+    "a loop": "for i in range(3):\n    last = [i]",
+    "the clock": "import time\ndef f(x):\n    return time.time()",
+    "a function of the clock": "from time import time as now\ndef f(x):\n    return now()",
+    "chance": "import random\ndef f(x):\n    return random.SystemRandom().random()",
+    "chance of numpy": "from numpy.random import default_rng\ndef f(x):\n    return default_rng().random()",
+    "an address": "def f(x):\n    return id(x)",
+    "outside": "import os",
+    "nothing that Python can read": "def f(:",
+}
+
+
+@pytest.mark.parametrize("text", KEEPS_NOTHING.values(), ids=KEEPS_NOTHING)
+def test_what_keeps_nothing(text):
+    assert leaves_no_trace(text, "text.py")
+
+
+@pytest.mark.parametrize("text", KEEPS_SOMETHING.values(), ids=KEEPS_SOMETHING)
+def test_what_can_keep_something(text):
+    assert not leaves_no_trace(text, "text.py")
+
+
+@pytest.mark.parametrize("name", ["_", "Out", "In", "_3", "__", "_oh"])
+def test_what_a_notebook_keeps_of_its_cells(name):
+    def notebook(*sources: str) -> str:
+        cells = [
+            {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+            for source in sources
+        ]
+        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+    assert leaves_no_trace(notebook("def f(x):\n    return x", "f(1)"), "text.ipynb")
+    assert not leaves_no_trace(notebook(f"def f(x):\n    return {name}", "f(1)"), "text.ipynb")
+
+
 def test_any_cell_of_a_notebook_counts():
     cells = [
         {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
