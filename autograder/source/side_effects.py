@@ -72,8 +72,7 @@ KEEPING_NOTHING = {
     "staticmethod",
 }
 # what differs from one run to the next
-UNSTEADY_MODULES = {"SystemRandom", "default_rng", "time"}
-UNSTEADY = {"SystemRandom", "default_rng", "globals", "hash", "id", "locals"}
+UNSTEADY = {"SystemRandom", "default_rng", "globals", "hash", "id", "locals", "time"}
 HISTORY = re.compile(r"_+\d*|In|Out|_[dio]h|_i+\d*")  # of a notebook's cells
 
 
@@ -129,12 +128,11 @@ def _is_constant(value: ast.expr | None) -> bool:
 
 def _is_unsteady(node: ast.AST, is_notebook: bool) -> bool:
     """Whether this binds a name of the module, finds one, or can give another value in each run."""
-    if isinstance(node, ast.Import):
-        return any(alias.name.partition(".")[0] in UNSTEADY_MODULES for alias in node.names)
+    if isinstance(node, ast.Import):  # alone, it does nothing
+        return any(alias.asname and alias.name in UNSTEADY for alias in node.names)
     if isinstance(node, ast.ImportFrom):
-        return node.module in UNSTEADY_MODULES or any(
-            alias.name in UNSTEADY for alias in node.names
-        )
+        names = {alias.name for alias in node.names}
+        return node.module in UNSTEADY or not UNSTEADY.isdisjoint(names)
     if isinstance(node, ast.Attribute):
         return node.attr in UNSTEADY
     if isinstance(node, ast.Name):

@@ -318,7 +318,7 @@ def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, above, sum_of_
         ("", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 1),
         ("", "a - b", {"test_add_0", "test_add_1"}, 2),  # the others are repeated
         ("calls = []", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 2),
-        ("import time", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 2),
+        ("import time", "a - b + 0 * time.time()", {"test_add_0", "test_add_1", "test_add_2"}, 2),
     ],
 )
 def test_a_failure_that_a_known_mistake_explains_is_not_repeated(

@@ -72,6 +72,7 @@ KEEPS_NOTHING = {
     "constants": "SIZE = 2 * 3\nSHAPE: tuple[int, int] = (2, 1)\n'''Words.'''",
     "no gradients": "import torch\n@torch.no_grad()\ndef f(x):\n    return x",
     "a frozen class": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    width: int",
+    "a clock that it does not read": "import time\ndef f(x):\n    return x",
     "what is shown": "def f(x):\n    return x\nprint(f(1))",
     "what is not run": "def f(x):\n    return x\nif __name__ == '__main__':\n    x = [1]",
 }
@@ -91,6 +92,7 @@ KEEPS_SOMETHING = {
     "the names of the module": "def f(x):\n    globals().update(last=x)",
     "a loop": "for i in range(3):\n    last = [i]",
     "the clock": "import time\ndef f(x):\n    return time.time()",
+    "another name of the clock": "import time as now\ndef f(x):\n    return now.time()",
     "a function of the clock": "from time import time as now\ndef f(x):\n    return now()",
     "chance": "import random\ndef f(x):\n    return random.SystemRandom().random()",
     "chance of numpy": "from numpy.random import default_rng\ndef f(x):\n    return default_rng().random()",
