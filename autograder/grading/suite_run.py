@@ -50,7 +50,7 @@ class SolutionFailsError(InfrastructureError):
 class SubmissionExaminee(Examinee):
     """One submission in workers; when its budget is spent, the remaining tests fail without being run.
 
-    A failure counts only if it occurs twice (see `endings`). In an `again`, which is the
+    A failure counts only if it is certain (see `endings`). In an `again`, which is the
     follow-through, it counts at once.
     """
 
