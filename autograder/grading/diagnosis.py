@@ -103,8 +103,8 @@ class Diagnosis:
         return {test: _one_of(equals) for test, equals in named.items()}
 
     def recognised(self, endings: Sequence[Ending]) -> Collection[str]:
-        """Return the failing tests, by name, in which a known mistake gives the same answers, not only the same
-        sentence about them.
+        """Return the failing tests, by name, in which a mistake that is recorded to fail them gives the same answers,
+        not only the same sentence about them.
         """
         failures = {
             test: transcript
@@ -112,7 +112,8 @@ class Diagnosis:
             if not is_told(transcript)
         }
         missed = [ending.test.name for ending in endings if not ending.passed]
-        return self.name(failures, missed).keys()
+        named = self.name(failures, missed)
+        return [test for test, mistake in named.items() if test in (mistake.fails or ())]
 
     def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
         key = mistake.id, test.name, is_told(transcript)

@@ -76,53 +76,49 @@ class SubmissionExaminee(Examinee):
         self._renewal: Renewal = "none"
         self._settled: dict[str, Ending] = {}  # by the test's name
         self._in_doubt: list[Ending] = []
+        self._certain: dict[str, Ending] = {}
         self._ended_graders: set[str] = set()
 
     def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
         """Return the ending of each test that counts.
 
-        A failure counts at once if a known mistake, in a process of its own, gives the same
-        answers, and calls of the text leave nothing behind that could have caused them. Other tests
-        that failed are repeated together in one new worker, in reverse order, which reads the
-        text anew for each. If one of them passes now, or answers otherwise, state or chance may
-        decide: each is repeated alone in a new worker, and that ending counts. If the text can
-        change more than its own module, each is alone from the first. Then the tests that waited
-        for one which passes after all have their turn.
+        A failure counts at once if a known mistake, which this process runs, is recorded to fail
+        the test and gives the same answers, and if calls of the text leave nothing behind that
+        could have caused them. Other tests that failed are repeated together in one new worker, in
+        reverse order, which reads the text anew for each. If one of them passes now, or answers
+        otherwise, state or chance may decide: each is repeated alone in a new worker, and that
+        ending counts. If the text can change more than its own module, each is alone from the
+        first. Then the tests that waited for one which passes after all have their turn.
         """
         while True:
             self._in_doubt = []
             endings = [*session.examine(self, run_seed, tests)]
             in_doubt = self._in_doubt
-            recognised = self._recognised(in_doubt, endings)
-            certain = {ending.test.name for ending in recognised}
-            in_doubt = [ending for ending in in_doubt if ending.test.name not in certain]
+            self._certain |= self._recognised(in_doubt, endings)
+            in_doubt = [ending for ending in in_doubt if ending.test.name not in self._certain]
             if not in_doubt:
                 return endings
             self._settled |= {end.test.name: end for end in endings if end.waits_for is None}
-            repeated = self._repeated(session, run_seed, in_doubt, recognised)
+            repeated = self._repeated(session, run_seed, in_doubt)
             self._settled |= {ending.test.name: ending for ending in repeated}
 
     def _recognised(
         self, in_doubt: Sequence[Ending], endings: Sequence[Ending]
-    ) -> Sequence[Ending]:
-        """Return the failures that are certain because a known mistake fails in the same way."""
+    ) -> dict[str, Ending]:
+        """Return the failures that are certain because a known mistake fails in the same way, by the test's name."""
         if not in_doubt or self._loaded.times > 1:
-            return ()
+            return {}
         started = time.monotonic()
         names = self._recognise(endings)
         self._budget.withhold(time.monotonic() - started)  # it did not run meanwhile
         if not names or not self._loaded.leaves_no_trace():
-            return ()
-        return [ending for ending in in_doubt if ending.test.name in names]
+            return {}
+        return {ending.test.name: ending for ending in in_doubt if ending.test.name in names}
 
     def _repeated(
-        self,
-        session: SuiteSession,
-        run_seed: int,
-        first: Sequence[Ending],
-        recognised: Sequence[Ending],
+        self, session: SuiteSession, run_seed: int, first: Sequence[Ending]
     ) -> list[Ending]:
-        """Repeat the first endings; if one is another one now, the recognised ones, too."""
+        """Repeat the first endings; if one is another one now, no other is certain, and they are repeated, too."""
         for ending in first:
             del self._settled[ending.test.name]
         backwards = first[::-1]
@@ -135,9 +131,10 @@ class SubmissionExaminee(Examinee):
             else:
                 return again
         # the first one was alone
-        others = [*again[1:], *backwards[len(again) :], *recognised]
-        for ending in recognised:
-            del self._settled[ending.test.name]
+        others = [*again[1:], *backwards[len(again) :], *self._certain.values()]
+        for name in self._certain:
+            del self._settled[name]
+        self._certain = {}
         return [again[0], *self._once_more(session, run_seed, others, alone=True)]
 
     def _once_more(
@@ -213,6 +210,8 @@ class SubmissionExaminee(Examinee):
         """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if ending.test.name in self._ended_graders:
             return True
+        if ending.test.name in self._certain:
+            return False
         is_missing = isinstance(ending.error, MissingNameError)
         return ending.failed and gives_an_answer(ending) and not is_missing
 
