@@ -59,9 +59,8 @@ def same_gradients(student, reference, mask):
     checks.gradients_close(output_of(student), output_of(reference), *qkv, what="the gradient", atol=1e-5)
 
 
-def every_gradient_arrives(output_of_sources, sources):
-    """The output depends on each of the named tensors, as its gradients say, and changes with them."""
-    output = output_of_sources()
+def every_gradient_arrives(output, sources):
+    """By its gradients, the output depends on each of the named tensors."""
     checks.finite(output, "the output")
     checks.true(
         output.requires_grad, "The output is cut off from its inputs: no gradient can flow back through it."
@@ -71,7 +70,6 @@ def every_gradient_arrives(output_of_sources, sources):
     for name, gradient in zip(sources, gradients, strict=True):
         arrives = gradient is not None and bool(gradient.any())
         checks.true(arrives, f"No gradient reaches {name}, so nothing there can be learned.")
-    checks.gradients_predict(output_of_sources, *sources.values())
 
 
 def weights_follow_the_mask(student, q, k, v, mask):
@@ -121,7 +119,7 @@ def test_mask_of_any_length(student, reference):
       promise='Row t is the query, column s the key; True means "t may attend to s".')
 def test_mask_makes_pytorch_causal(student):
     """In PyTorch's own attention, the mask lets each word attend to its whole past and to nothing later."""
-    for T in random.sample(range(5, 60), 3):
+    for T in random.sample(range(5, 60), 2):
         q, k, v = queries_keys_values(2, T=T, S=T)
         expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         actual = F.scaled_dot_product_attention(q, k, v, attn_mask=student.causal_mask(T))
@@ -159,9 +157,9 @@ def test_attention_with_a_mask(student, reference):
 def test_attention_equals_pytorch(student, reference):
     """The output is the same as that of PyTorch's finished attention, with a mask and without."""
     sizes = {"T": 7, "S": 5, "D": 11, "E": 13}
-    masks = [something_to_attend_to(2, 3, 7, 5), None, None, None, None]
+    masks = [something_to_attend_to(2, 3, 7, 5), None, None, None]
     batches = [queries_keys_values(2, 3, **sizes), queries_keys_values(2, 3, **sizes)]
-    large = [{"T": 103}, {"S": 107}, {"D": 67, "E": 71}]  # one at a time: a loop over pairs ends in time
+    large = [{"T": 103, "D": 67}, {"S": 107, "E": 71}]  # T or S: a loop over pairs ends in time
     batches += [queries_keys_values(**{"T": 2, "S": 3, "D": 4, "E": 5} | size) for size in large]
     for (q, k, v), mask in zip(batches, masks, strict=True):
         expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
@@ -174,7 +172,7 @@ def test_attention_equals_pytorch(student, reference):
       promise="mask: booleans that broadcast to (..., T, S), such as (T, S) or (S,)")
 def test_one_mask_serves_many(student):
     """A smaller mask (one for all sentences, all heads or all queries) is broadcast over the rest."""
-    for shape in ((5, 7), (7,), (1, 7), (3, 1, 5, 7), (3, 1, 1, 7), (2, 5, 7)):
+    for shape in ((5, 7), (7,), (1, 7), (3, 1, 1, 7), (2, 5, 7)):
         q, k, v = queries_keys_values(3, 2)
         weights_follow_the_mask(student, q, k, v, something_to_attend_to(*shape))
 
@@ -220,18 +218,24 @@ def test_attention_answers_in_the_number_type_of_its_inputs(student):
         checks.dtype(weights, dtype, "the weights")
 
 
-def attention_can_be_learned_from(student, leading, mask):
-    """Gradients flow back from the output to queries, keys and values of this shape."""
+def learned_attention(student, leading, mask=None):
+    """Gradients arrive at fresh queries, keys and values; returns the output, as a function, and these three."""
     names = ("the queries", "the keys", "the values")
     sources = {n: t.requires_grad_() for n, t in zip(names, queries_keys_values(*leading), strict=True)}
-    every_gradient_arrives(lambda: output_and_weights(student, *sources.values(), mask)[0], sources)
+
+    def output():
+        return output_and_weights(student, *sources.values(), mask)[0]
+
+    every_gradient_arrives(output(), sources)
+    return output, sources.values()
 
 
 @task("attention", 1.85, forbids=READY_MADE,
       promise="Queries, keys and values are all learned, so gradients must flow back to all three.")
 def test_attention_can_be_learned_from(student):
     """Gradients flow back from the output of a batch to queries, keys and values."""
-    attention_can_be_learned_from(student, (3,), None)
+    output, sources = learned_attention(student, (3,))
+    checks.gradients_predict(output, *sources)
 
 
 @task("attention", 0.5, forbids=READY_MADE, promise=(
@@ -240,8 +244,9 @@ def test_attention_can_be_learned_from(student):
 ))
 def test_attention_of_any_shape_can_be_learned_from(student):
     """Gradients flow back under a mask, too, and without a batch or with heads beside it."""
-    for leading, mask in [((3,), something_to_attend_to(5, 7)), ((), None), ((3, 2), None)]:
-        attention_can_be_learned_from(student, leading, mask)
+    learned_attention(student, (), something_to_attend_to(5, 7))
+    output, sources = learned_attention(student, (3, 2))
+    checks.gradients_predict(output, *sources)
 
 
 @task("attention", 0.15, needs="test_attention_with_a_mask", forbids=READY_MADE, promise=(
@@ -251,7 +256,6 @@ def test_attention_of_any_shape_can_be_learned_from(student):
 def test_no_nan_flows_back(student, reference):
     """The gradients are those of the formula, also where a query may attend to nothing: none of them is NaN."""
     mask = something_to_attend_to(3, 5, 7)
-    same_gradients(student, reference, mask)
     mask[0, random.randrange(5)] = False
     mask[1] = False
     same_gradients(student, reference, mask)
@@ -298,12 +302,13 @@ def test_head_with_the_same_weights(student, reference):
     """With the solution's weights, the head gives the solution's output, in short and long sentences, in any order."""
     C, D, block_size = 20, 3, 67
     head, expected = twins(student, reference, C, D, block_size)
-    for B, T, training in [(3, 4, True), (1, block_size, False), (2, 1, True), (3, 7, False)]:
+    for B, T, training in [(3, 4, True), (1, block_size, False), (2, 1, True)]:
         x = torch.randn(B, T, C)
         with torch.no_grad():  # which halves the time of loops over pairs
             answer = head.train(training)(x)
         checks.close(answer, expected(x), f"the output for {T} words", atol=1e-5)
-    exact, x = head.double()(x.double()), x.double()
+    x = torch.randn(3, 7, C).double()
+    exact = head.eval().double()(x)
     checks.dtype(exact, torch.float64, "the output after head.double()")
     checks.close(exact, expected.double()(x), "the output after head.double()")
 
@@ -313,22 +318,22 @@ def test_head_with_the_same_weights(student, reference):
 def test_a_sentence_alone_is_a_batch_of_one(student):
     """A sentence gets the same answer alone, as a batch of one, and among others."""
     head = some_head(student, 11, 3, 7)
-    checks.batch_invariant(head, torch.randn(3, 5, 11), atol=1e-5)
+    checks.batch_invariant(head, torch.randn(2, 5, 11), atol=1e-5)
 
 
 @task("head", 0.25, needs="test_head_shapes", forbids=READY_MADE,
       promise="*no word attends to a word that comes after it.*")
 def test_future_words_change_nothing(student):
     """Cutting off the end of a sentence changes nothing for the words before the cut."""
-    head = some_head(student, 11, 3, 7)
-    checks.prefix_invariant(head, torch.randn(2, 7, 11), atol=1e-5)
+    head = some_head(student, 11, 3, 5)
+    checks.prefix_invariant(head, torch.randn(2, 5, 11), atol=1e-5)
 
 
 @task("head", 0.32, forbids=READY_MADE, promise="every word attends to itself and to the words before it.")
 def test_every_word_reacts_to_its_whole_past(student):
     """Each word's output reacts to itself and to every earlier word, and to no later one."""
-    head = some_head(student, 13, 5, 7)
-    checks.causal_by_gradient(head, torch.randn(2, 7, 13))
+    head = some_head(student, 13, 3, 5)
+    checks.causal_by_gradient(head, torch.randn(2, 5, 13))
 
 
 @task("head", 0.25, forbids=READY_MADE, promise=(
@@ -355,15 +360,16 @@ def test_all_three_matrices_learn(student):
     }
     missing = [name for name, matrix in matrices.items() if matrix is None]
     checks.true(not missing, f"The head has no trainable matrix {', '.join(missing)}.")
-    for B, T, training in [(3, 6, True), (1, 5, True), (2, 6, False)]:
-        head.train(training)
-        x = torch.randn(B, T, 13)
 
-        def output(x=x):
-            answer = head(x)
-            return answer[0] if isinstance(answer, tuple) and answer else answer  # a tuple fails other tests
+    def output(x):
+        answer = head(x)
+        return answer[0] if isinstance(answer, tuple) and answer else answer  # a tuple fails other tests
 
-        every_gradient_arrives(output, matrices)
+    every_gradient_arrives(output(torch.randn(1, 6, 13)), matrices)
+    head.train()
+    x = torch.randn(3, 6, 13)
+    every_gradient_arrives(output(x), matrices)
+    checks.gradients_predict(lambda: output(x), *matrices.values())
 
 
 @task("head", 0.05, needs="test_head_with_the_same_weights", forbids=READY_MADE, promise=(

@@ -69,6 +69,13 @@ def same_tensors(actual, expected, what):
             checks.close(got, wanted, f"the {what} of parameter {i}", atol=1e-6 if fewer_digits else 1e-8)
 
 
+def untouched(function, *inputs, what):
+    """The answer of a function that leaves its inputs as they were."""
+    answers = []
+    checks.input_untouched(lambda *given: answers.append(function(*given)), *inputs, what=what)
+    return answers[0]
+
+
 def same_nucleus(student, logits, p, stays, what):
     """The tokens in `stays`, and no others, keep their logits."""
     kept = student.top_p(logits.clone(), p)
@@ -187,7 +194,7 @@ def test_every_call_draws_anew(student):
 ))
 def test_schedules_of_many_sizes(student, reference):
     """Every step of every run has the rate that the formula gives, in whatever order the steps are asked for."""
-    for warmup, total, floor in ((5, 13, 0.0), (2, 3, 0.0), (random.randint(2, 9), 19, 0.25)):
+    for warmup, total, floor in ((5, 9, 0.0), (2, 3, 0.0), (random.randint(2, 9), 13, 0.25)):
         peak = random.uniform(0.5, 2.0)
         steps = [*range(total + 3), 10 * total]
         random.shuffle(steps)
@@ -201,7 +208,7 @@ def test_schedules_of_many_sizes(student, reference):
 @task("schedule", 0.5, promise="warmup=0 is no warm-up: step 0 has peak, as with warmup=1.")
 def test_schedule_without_warm_up(student):
     """With warmup=0, as with warmup=1, step 0 has the peak and the cosine begins at once."""
-    total, floor = random.randint(6, 9), random.uniform(0.1, 0.9)
+    total, floor = random.randint(4, 7), random.uniform(0.1, 0.9)
     peak = floor + random.uniform(0.5, 3)
     for warmup in (0, 1):
         rates = [student.learning_rate(step, warmup, total, peak, floor) for step in range(total)]
@@ -235,7 +242,7 @@ def test_arguments_by_name(student):
 ))
 def test_clipping_equals_pytorch(student):
     """Gradients of many shapes come out as from PyTorch's clipping, and the norm before it is returned."""
-    for max_norm in (0.5, 2.0, 100.0):
+    for max_norm in (0.5, 100.0):
         values, gradients = some(), some(scale=3.0)
         theirs = [nn.Parameter(value.clone()) for value in values]
         for parameter, gradient in zip(theirs, gradients):
@@ -304,10 +311,11 @@ def test_infinite_norms(student):
 # Part 4: AdamW
 
 
-def after_each_step(knobs, optimiser, values, gradients, rates=None):
-    """Take the steps, and yield the values after each. gradients: for each step one, or None, for each parameter.
+def after_each_step(knobs, optimiser, values, gradients, rates=None, gap=1):
+    """Take the steps, and yield the values after the first and each `gap`-th step that follows it.
 
-    They come in the number type that the knobs have by then: that they keep it has a test of its own.
+    gradients: for each step one, or None, for each parameter. They come in the number type that the knobs have by
+    then: that they keep it has a test of its own.
     """
     set_gradients, step, values_now = knobs.set_gradients, optimiser.step, knobs.values
     for i, now in enumerate(gradients):
@@ -315,23 +323,24 @@ def after_each_step(knobs, optimiser, values, gradients, rates=None):
             optimiser.lr = rates[i]
         set_gradients(*(g if g is None else g.to(value.dtype) for g, value in zip(now, values)))
         step()
-        values = values_now()
-        yield values
+        if i % gap == 0:
+            values = values_now()
+            yield values
 
 
-def values_after_each_step(module, settings, values, gradients, rates=None):
-    """The values after each step of a new optimiser."""
+def values_after_each_step(module, settings, values, gradients, rates=None, gap=1):
+    """The values after the first and each `gap`-th step that follows it, of a new optimiser."""
     knobs = module.Knobs(*values)
     optimiser = module.AdamW(knobs.knobs, **settings)
-    return [*after_each_step(knobs, optimiser, values, gradients, rates)]
+    return [*after_each_step(knobs, optimiser, values, gradients, rates, gap)]
 
 
-def same_values_after_each_step(student, reference, settings, values, gradients, rates=None):
-    """The student's optimiser gives the same values as the solution's after every step."""
-    expected = values_after_each_step(reference, settings, values, gradients, rates)
-    actual = values_after_each_step(student, settings, values, gradients, rates)
-    for step, (mine, theirs) in enumerate(zip(actual, expected)):
-        same_tensors(mine, theirs, f"value after step {step + 1}")
+def same_values_after_each_step(student, reference, settings, values, gradients, rates=None, gap=1):
+    """The student's optimiser gives the same values as the solution's after the first and each `gap`-th step."""
+    expected = values_after_each_step(reference, settings, values, gradients, rates, gap)
+    actual = values_after_each_step(student, settings, values, gradients, rates, gap)
+    for i, (mine, theirs) in enumerate(zip(actual, expected)):
+        same_tensors(mine, theirs, f"value after step {gap * i + 1}")
 
 
 @task("adamw", 0.75, forbids=READY_MADE_STEPS,
@@ -341,14 +350,15 @@ def test_adamw_equals_pytorch(student, reference):
     strong = {"lr": 0.05, "betas": (0.6, 0.75), "eps": 0.5, "weight_decay": 0.25}
     for settings in ({}, strong):
         same_values_after_each_step(student, reference, settings, some(), [some() for _ in range(3)])
-    for settings in ({"lr": 0.5, "eps": 1e-3}, {"betas": (0.0, 0.5), "weight_decay": 0.0}):
-        gradients = [some(TWO_SHAPES) for _ in range(3)]
-        same_values_after_each_step(student, reference, settings, some(TWO_SHAPES), gradients)
+    forgetful = {"betas": (0.0, 0.5), "weight_decay": 0.0}
+    gradients = [some(TWO_SHAPES) for _ in range(2)]
+    same_values_after_each_step(student, reference, forgetful, some(TWO_SHAPES), gradients)
     small = [some(TWO_SHAPES, scale) for scale in (1e-8, 3e-8, 1e-9)]  # as small as eps
     decaying = {"lr": 0.5, "weight_decay": 0.02}
     same_values_after_each_step(student, reference, decaying, some(TWO_SHAPES), small)
-    long = [some([(3,)]) for _ in range(20)]
-    same_values_after_each_step(student, reference, {"lr": 0.1, "weight_decay": 0.02}, some([(3,)]), long)
+    large_eps = {"lr": 0.1, "eps": 1e-3, "weight_decay": 0.02}
+    long = [some([(3,)]) for _ in range(19)]
+    same_values_after_each_step(student, reference, large_eps, some([(3,)]), long, gap=6)
 
 
 @task("adamw", 0.25, needs="test_first_step_worked_by_hand", forbids=READY_MADE_STEPS, promise=(
@@ -370,7 +380,7 @@ def test_rate_may_change_between_steps(student, reference):
     knobs = student.Knobs(numbers(1))
     checks.close(student.AdamW(knobs.knobs).lr, 1e-3, "lr of an AdamW with the defaults", atol=1e-12)
     checks.close(student.AdamW(knobs.knobs, 0.25).lr, 0.25, "lr of AdamW(parameters, 0.25)", atol=1e-12)
-    rates = [0.1, 0.0, 0.4, 0.05]
+    rates = [0.1, 0.0, 0.4]
     settings, gradients = {"lr": 0.3, "weight_decay": 0.25}, [some(TWO_SHAPES) for _ in rates]
     same_values_after_each_step(student, reference, settings, some(TWO_SHAPES), gradients, rates)
 
@@ -395,7 +405,7 @@ def test_decay_acts_on_the_weight_itself(student):
       ))
 def test_optimiser_in_a_training_loop(student, reference):
     """With the generator model.parameters(), and zero_grad after each step, every step is as it should be."""
-    values, gradients = some(TWO_SHAPES), [some(TWO_SHAPES) for _ in range(3)]
+    values, gradients = some(TWO_SHAPES), [some(TWO_SHAPES) for _ in range(2)]
     expected = values_after_each_step(reference, {"lr": 0.1}, values, gradients)
     knobs = student.Knobs(*values)
     optimiser = knobs.adamw(lr=0.1)
@@ -413,7 +423,7 @@ def test_optimiser_in_a_training_loop(student, reference):
 def test_two_optimisers_are_independent(student, reference):
     """What one optimiser remembers is not disturbed by another, made later and stepped in between."""
     settings, values = {"lr": 0.1, "weight_decay": 0.02}, some(TWO_SHAPES)
-    gradients = [some(TWO_SHAPES) for _ in range(3)]
+    gradients = [some(TWO_SHAPES) for _ in range(2)]
     expected = values_after_each_step(reference, settings, values, gradients)
     knobs, other = student.Knobs(*values), knobs_of(student, some(TWO_SHAPES), some(TWO_SHAPES))
     optimiser, other_optimiser = student.AdamW(knobs.knobs, **settings), student.AdamW(other.knobs, lr=0.7)
@@ -484,9 +494,9 @@ def test_ends_of_p(student):
     logits = torch.tensor([0.0, 3.0, 1.0, 2.0, -60.0])
     same_nucleus(student, logits, 0.0, [1], "top_p(logits, 0)")
     same_nucleus(student, logits, 1.0, range(5), "top_p(logits, 1)")
-    for p in (0.0, 0.5, 1.0):
+    for p in (0.0, 1.0):
         same_nucleus(student, torch.tensor([-2.0]), p, [0], f"top_p of a single logit with p = {p}")
-    for scale in (1, 5, 30):
+    for scale in (1, 30):
         logits = scale * torch.randn(501)
         what = f"top_p of 501 logits with a standard deviation of {scale} with p = 0"
         (likeliest,) = logits.topk(1).indices.tolist()
@@ -522,8 +532,7 @@ def test_logits_that_came_in_stay(student):
     for dtype in (torch.float32, torch.float64):
         logits = torch.randn(9, dtype=dtype)
         for p in (0.3, 1.0):
-            checks.input_untouched(student.top_p, logits, p, what="top_p")
-            checks.dtype(student.top_p(logits, p), dtype, "the logits")
+            checks.dtype(untouched(student.top_p, logits, p, what="top_p"), dtype, "the logits")
 
 
 # Part 6: the modern block
@@ -554,13 +563,14 @@ def test_rms_norm_equals_pytorch(student):
     checks.close(norm.weight.detach(), torch.ones(7).double(), "the weight of a new RMSNorm")
     checks.randomize(norm)
     weight = norm.weight.detach()
-    for shape in ((7,), (5, 7), (7, 7), (2, 3, 5, 7)):
+    for shape in ((7,), (7, 7), (2, 3, 5, 7)):
         x = 3 * torch.randn(shape, dtype=torch.float64) + 2
         expected = F.rms_norm(x, (7,), weight, 1e-6)
         for mode, out in in_both_modes(norm, x).items():
             checks.close(out, expected, f"RMSNorm of x with shape {shape} in {mode}")
+            checks.dtype(out, torch.float64, "RMSNorm of float64")
     checks.input_untouched(norm, x, what="RMSNorm")
-    for dtype in (torch.float64, torch.float32, torch.float16):
+    for dtype in (torch.float32, torch.float16):
         same = student.RMSNorm(7).to(dtype)
         checks.dtype(same(x.to(dtype)), dtype, f"RMSNorm of {str(dtype).removeprefix('torch.')}")
 
