@@ -16,6 +16,7 @@ from textwrap import dedent
 import pytest
 import torch
 
+from autograder.bridge.inside import loading
 from autograder.bridge.inside.worker import Worker
 from autograder.bridge.shared.errors import (
     RemoteException,
@@ -203,6 +204,13 @@ REMOVING = {
         "import sys\nfor name in [*sys.modules]:\n    if name.startswith('torch'):\n"
         "        del sys.modules[name]\nimport torch.nn"
     ),
+    "one, in whose place another one comes": (
+        "import sys, types\nif True:\n    del sys.modules['torch.nn']\n"
+        "    sys.modules['another'] = types.ModuleType('another')"
+    ),
+    "the newest, in whose place another one comes": (
+        "import sys, types\nif sys.modules.popitem():\n    sys.modules['another'] = types.ModuleType('another')"
+    ),
     "the table of modules": "import sys\nsys.modules = {}\nimport torch",
 }
 
@@ -220,9 +228,15 @@ def test_a_statement_that_fails_stops_itself_alone(lines: str, name: str) -> Non
     assert getattr(module, "z", 3) == 3
 
 
+@pytest.mark.parametrize("before_fork", [False, True])
 @pytest.mark.parametrize("name", ["net.py", "net.ipynb"])
 @pytest.mark.parametrize("lines", REMOVING)
-def test_modules_that_a_text_removes_are_there_again(lines: str, name: str) -> None:
+def test_modules_that_a_text_removes_are_there_again(
+    lines: str, name: str, before_fork: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_before_fork", {})
+    if before_fork:
+        loading.remember_modules()
     table = sys.modules
     there = dict(table)
     pieces = [REMOVING[lines], "1 / 0", "def answer():\n    return 1\n"]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +251,15 @@ def _name_of(error: BaseException, kind: type[BaseException]) -> str:
     return name if type(name) is str else ""
 
 
+_before_fork: dict[str, ModuleType] = {}  # the modules that all workers of a fork server begin with
+
+
+def remember_modules() -> None:
+    """Take the copy of the modules that are there, before a fork: a worker would copy as many pages of memory."""
+    _before_fork.clear()
+    _before_fork.update(sys.modules)
+
+
 class _Modules:
     """The modules that are there before a text runs which can remove some.
 
@@ -258,19 +268,35 @@ class _Modules:
 
     def __init__(self) -> None:
         self._table = sys.modules
-        self._there: dict[str, ModuleType] = {}
+        self._old: dict[str, ModuleType] = {}
+        self._newer: dict[str, ModuleType] = {}
 
     def keep(self) -> None:
         """Remember those that are there now."""
-        self._there = self._there or dict(sys.modules)
+        if self._old:
+            return
+        self._old = _before_fork if self._holds(_before_fork) else dict(self._table)
+        added = islice(reversed(self._table), len(self._table) - len(self._old))
+        self._newer = {name: self._table[name] for name in reversed([*added])}
 
     def put_back(self) -> None:
         """Add those that are not there any more, and leave the others as they are."""
         sys.modules = self._table
-        if self._there and not self._there.keys() <= self._table.keys():
-            self._table.update(
-                {name: self._there[name] for name in self._there.keys() - self._table.keys()}
-            )
+        if not self._old or self._holds(self._old, self._newer):
+            return
+        for there in (self._old, self._newer):
+            self._table.update({name: there[name] for name in there.keys() - self._table.keys()})
+
+    def _holds(self, *known: dict[str, ModuleType]) -> bool:
+        """Whether none of these was removed: what is added to a table comes after the last one that was there.
+
+        Only a statement that adds that last one again itself, below another one, can deceive this.
+        """
+        names = [next(reversed(modules)) for modules in known if modules]
+        added = len(self._table) - sum(map(len, known))
+        if not names or added < 0:
+            return False
+        return next(islice(reversed(self._table), added, None), None) is names[-1]
 
 
 def _driven(statements: Coroutine[Any, Any, Any]) -> Any:
