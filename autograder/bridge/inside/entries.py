@@ -70,6 +70,7 @@ class Entries:
         self._watches_operators = True
         self._watches_packages = bool(self._packages)
         self.watches_sizes = bool(self._limits)
+        self._smallest_limit = min(self._limits.values(), default=0)
 
     def expect(self, words: Words) -> None:
         """Say which words stand in the code that is recorded: without certain ones, no operator has to be watched."""
@@ -154,8 +155,9 @@ class Entries:
 
     def note_sizes(self, result: Any, given: Iterable[Any]) -> None:
         """Record the tensors in an operator's result that are larger than a limit, and no views of what it got."""
-        smallest = min(self._limits.values())
-        large = [tensor for tensor in _tensors([result]) if tensor.numel() > smallest]
+        if isinstance(result, Tensor) and result.numel() <= self._smallest_limit:
+            return  # as nearly all
+        large = [tensor for tensor in _tensors([result]) if tensor.numel() > self._smallest_limit]
         if not large:
             return
         given_storages = {_storage(tensor) for tensor in _tensors(given)}
