@@ -234,7 +234,7 @@ def test_a_statement_that_fails_stops_itself_alone(lines: str, name: str) -> Non
 def test_modules_that_a_text_removes_are_there_again(
     lines: str, name: str, before_fork: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_before_fork", {})
+    monkeypatch.setattr(loading, "modules_before_fork", {})
     if before_fork:
         loading.remember_modules()
     table = sys.modules

@@ -251,13 +251,15 @@ def _name_of(error: BaseException, kind: type[BaseException]) -> str:
     return name if type(name) is str else ""
 
 
-_before_fork: dict[str, ModuleType] = {}  # the modules that all workers of a fork server begin with
+modules_before_fork: dict[
+    str, ModuleType
+] = {}  # the modules that all workers of a fork server begin with
 
 
 def remember_modules() -> None:
     """Take the copy of the modules that are there, before a fork: a worker would copy as many pages of memory."""
-    _before_fork.clear()
-    _before_fork.update(sys.modules)
+    modules_before_fork.clear()
+    modules_before_fork.update(sys.modules)
 
 
 class _Modules:
@@ -275,7 +277,7 @@ class _Modules:
         """Remember those that are there now."""
         if self._old:
             return
-        self._old = _before_fork if self._holds(_before_fork) else dict(self._table)
+        self._old = modules_before_fork if self._holds(modules_before_fork) else dict(self._table)
         added = islice(reversed(self._table), len(self._table) - len(self._old))
         self._newer = {name: self._table[name] for name in reversed([*added])}
 
@@ -287,13 +289,13 @@ class _Modules:
         for there in (self._old, self._newer):
             self._table.update({name: there[name] for name in there.keys() - self._table.keys()})
 
-    def _holds(self, *known: dict[str, ModuleType]) -> bool:
+    def _holds(self, *remembered: dict[str, ModuleType]) -> bool:
         """Whether none of these was removed: what is added to a table comes after the last one that was there.
 
         Only a statement that adds that last one again itself, below another one, can deceive this.
         """
-        names = [next(reversed(modules)) for modules in known if modules]
-        added = len(self._table) - sum(map(len, known))
+        names = [next(reversed(modules)) for modules in remembered if modules]
+        added = len(self._table) - sum(map(len, remembered))
         if not names or added < 0:
             return False
         return next(islice(reversed(self._table), added, None), None) is names[-1]
