@@ -177,8 +177,9 @@ class LoadedSubmission:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
             if self.times and self.reaches_outside is None:
+                seconds = LOADING_FACTOR * self.load_seconds
                 self.reaches_outside = self._told_of_text(
-                    connection, "reaches_outside", default=True
+                    connection, "reaches_outside", True, seconds
                 )
             if connection.dead:
                 connection.close()
@@ -223,10 +224,15 @@ class LoadedSubmission:
             return False
         return self._told_of_text(self._subject.connection, "leaves_no_trace", default=False)
 
-    def _told_of_text(self, connection: WorkerConnection, question: str, default: bool) -> bool:
+    def _told_of_text(
+        self,
+        connection: WorkerConnection,
+        question: str,
+        default: bool,
+        seconds: float | None = None,
+    ) -> bool:
         """Return what a worker says about the text; the default if it cannot tell."""
         filename = _name(self.assignment, self.file)
-        seconds = LOADING_FACTOR * self.load_seconds
         try:
             answer = connection.request(question, seconds, text=self.file.text, filename=filename)
             with malformed("yes or no"):
