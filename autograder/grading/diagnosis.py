@@ -8,7 +8,7 @@ tests as the submission are tried first.
 """
 
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,10 +22,10 @@ from autograder.bridge.outside.transcript import Answer, KeptTranscripts, Transc
 from autograder.course.mistakes import Mistake
 from autograder.grading.naming import names
 from autograder.grading.prepared import PreparedAssignment
-from autograder.grading.suite_run import TrustedExaminee, gives_an_answer
+from autograder.grading.suite_run import TrustedExaminee
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.suite.evidence import is_told
-from autograder.suite.session import Ending, SuiteSession, Test
+from autograder.suite.session import SuiteSession, Test
 from autograder.text.wording import question_of
 
 SECONDS = 10.0  # of processor time, for one mistake in one test
@@ -102,19 +102,6 @@ class Diagnosis:
         named = names(self.mistakes, short_ones_first, missed, explains)
         return {test: _one_of(equals) for test, equals in named.items()}
 
-    def recognised(self, endings: Sequence[Ending]) -> Collection[str]:
-        """Return the failing tests, by name, in which a mistake that is recorded to fail them gives the same answers,
-        not only the same sentence about them.
-        """
-        failures = {
-            test: transcript
-            for test, transcript in transcripts(endings).items()
-            if not is_told(transcript)
-        }
-        missed = [ending.test.name for ending in endings if not ending.passed]
-        named = self.name(failures, missed)
-        return [test for test, mistake in named.items() if test in (mistake.fails or ())]
-
     def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
         key = mistake.id, test.name, is_told(transcript)
         attempt = self.attempts.get(key)
@@ -176,15 +163,6 @@ class Diagnosis:
         server = Server(load_whole(text, filename, module))
         connection = LoopbackConnection(server, records=True)
         return RemoteSubject(connection, RemoteStudent(connection), self._reference)
-
-
-def transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
-    """Return what a submission answered in the tests that it failed with code that is written."""
-    return {
-        ending.test: ending.transcript
-        for ending in endings
-        if ending.failed and ending.transcript is not None and gives_an_answer(ending)
-    }
 
 
 def _one_of(equals: Sequence[Mistake]) -> Mistake:

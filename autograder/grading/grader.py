@@ -1,27 +1,33 @@
 """Grading of one submission: the tests, the follow-through marks, the known mistakes, the grade."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from autograder.bridge.outside.local import LocalStudent, load
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.subject import Subject
+from autograder.bridge.outside.transcript import Transcript
 from autograder.bridge.shared.errors import StudentError
 from autograder.course.config import Assignment, Course, CourseError
 from autograder.course.digests import submission_digest
 from autograder.course.mistakes import Mistake
 from autograder.failures.explain import clean, explain
-from autograder.grading.diagnosis import Diagnosis, transcripts
+from autograder.grading.diagnosis import Diagnosis
 from autograder.grading.follow_through import FollowThrough
 from autograder.grading.notes import limited_notes, notes_of
 from autograder.grading.prepared import PreparedAssignment, PreparedCourse
 from autograder.grading.sent_requests import sent_requests
-from autograder.grading.suite_run import SubmissionExaminee, TrustedExaminee, failures_of_solution
+from autograder.grading.suite_run import (
+    SubmissionExaminee,
+    TrustedExaminee,
+    failures_of_solution,
+    gives_an_answer,
+)
 from autograder.grading.time_limits import TaskEndedError, Watch
 from autograder.grading.workers import LoadedSubmission, WorkerFactory
 from autograder.records import Grade, RefusedError, SourceFile, Submission, TestResult, total
-from autograder.suite.session import Ending
+from autograder.suite.session import Ending, Test
 from autograder.text.wording import LISTED, joined
 from autograder.version import __version__
 from autograder.walls.outside.budget import Budget
@@ -217,11 +223,8 @@ class Grader:
         self, prepared: PreparedAssignment, loaded: LoadedSubmission
     ) -> tuple[tuple[TestResult, ...], tuple[float, ...]]:
         assignment = prepared.assignment
-        diagnosis = self.diagnosis(assignment.name)
         try:
-            examinee = SubmissionExaminee(
-                loaded, self._cache, self.watch, recognise=diagnosis.recognised
-            )
+            examinee = SubmissionExaminee(loaded, self._cache, self.watch)
             endings = examinee.endings(self.session, self.run_seed, prepared.tests)
         finally:
             loaded.close()
@@ -236,11 +239,12 @@ class Grader:
             if self.course.follow_through
             else {}
         )
+        diagnosis = self.diagnosis(assignment.name)
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself
         retried = [retry.ending for retry in again.values()]
-        names = diagnosis.name(transcripts(retried), missed)
-        named = {**diagnosis.name(transcripts(endings), missed), **names}
+        names = diagnosis.name(_transcripts(retried), missed)
+        named = {**diagnosis.name(_transcripts(endings), missed), **names}
         results = []
         for ending in endings:
             name = ending.test.name
@@ -296,3 +300,11 @@ def refused(course: Course, submission: Submission, problem: str, run_seed: int)
         submission_sha256=submission_digest(submission),
         autograder=__version__,
     )
+
+
+def _transcripts(endings: Iterable[Ending]) -> dict[Test, Transcript]:
+    return {
+        ending.test: ending.transcript
+        for ending in endings
+        if ending.failed and ending.transcript is not None and gives_an_answer(ending)
+    }

@@ -3,7 +3,7 @@
 import gc
 import time
 import traceback
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -32,10 +32,6 @@ _STOPPED = (StudentTimeoutError, StudentCrashedError)
 UNFINISHED = (MemoryError, RecursionError, SystemError)  # may leave the process in any state
 
 
-# the names of failing tests in which a known mistake gives the same answers
-Recognise = Callable[[Sequence[Ending]], Collection[str]]
-
-
 class SolutionFailsError(InfrastructureError):
     """The solution fails a test in this process, so a submission's failure in it does not count.
 
@@ -50,20 +46,14 @@ class SolutionFailsError(InfrastructureError):
 class SubmissionExaminee(Examinee):
     """One submission in workers; when its budget is spent, the remaining tests fail without being run.
 
-    A failure counts only if it is certain (see `endings`). In an `again`, which is the
+    A failure counts only if it occurs twice (see `endings`). In an `again`, which is the
     follow-through, it counts at once.
     """
 
     def __init__(
-        self,
-        loaded: LoadedSubmission,
-        cache: ReplayCache,
-        watch: Watch,
-        again: bool = False,
-        recognise: Recognise = lambda endings: (),
+        self, loaded: LoadedSubmission, cache: ReplayCache, watch: Watch, again: bool = False
     ) -> None:
         self._loaded = loaded
-        self._recognise = recognise
         self._limits = loaded.assignment.limits
         self._cache = cache
         self._watch = watch
@@ -76,49 +66,30 @@ class SubmissionExaminee(Examinee):
         self._renewal: Renewal = "none"
         self._settled: dict[str, Ending] = {}  # by the test's name
         self._in_doubt: list[Ending] = []
-        self._certain: dict[str, Ending] = {}
         self._ended_graders: set[str] = set()
 
     def endings(self, session: SuiteSession, run_seed: int, tests: Sequence[Test]) -> list[Ending]:
         """Return the ending of each test that counts.
 
-        A failure counts at once if a known mistake, which this process runs, is recorded to fail
-        the test and gives the same answers, and if calls of the text leave nothing behind that
-        could have caused them. Other tests that failed are repeated together in one new worker, in
-        reverse order, which reads the text anew for each. If one of them passes now, or answers
-        otherwise, state or chance may decide: each is repeated alone in a new worker, and that
-        ending counts. If the text can change more than its own module, each is alone from the
-        first. Then the tests that waited for one which passes after all have their turn.
+        Tests that failed are repeated together in one new worker, in reverse order, which reads the
+        text anew for each. If one of them passes now, or answers otherwise, state or chance may
+        decide: each is repeated alone in a new worker, and that ending counts. If the text can
+        change more than its own module, each is alone from the first. Then the tests that waited
+        for one which passes after all have their turn.
         """
         while True:
             self._in_doubt = []
             endings = [*session.examine(self, run_seed, tests)]
             in_doubt = self._in_doubt
-            self._certain |= self._recognised(in_doubt, endings)
-            in_doubt = [ending for ending in in_doubt if ending.test.name not in self._certain]
             if not in_doubt:
                 return endings
             self._settled |= {end.test.name: end for end in endings if end.waits_for is None}
             repeated = self._repeated(session, run_seed, in_doubt)
             self._settled |= {ending.test.name: ending for ending in repeated}
 
-    def _recognised(
-        self, in_doubt: Sequence[Ending], endings: Sequence[Ending]
-    ) -> dict[str, Ending]:
-        """Return the failures that are certain because a known mistake fails in the same way, by the test's name."""
-        if not in_doubt or self._loaded.times > 1:
-            return {}
-        started = time.monotonic()
-        names = self._recognise(endings)
-        self._budget.withhold(time.monotonic() - started)  # it did not run meanwhile
-        if not names or not self._loaded.leaves_no_trace():
-            return {}
-        return {ending.test.name: ending for ending in in_doubt if ending.test.name in names}
-
     def _repeated(
         self, session: SuiteSession, run_seed: int, first: Sequence[Ending]
     ) -> list[Ending]:
-        """Repeat the first endings; if one is another one now, no other is certain, and they are repeated, too."""
         for ending in first:
             del self._settled[ending.test.name]
         backwards = first[::-1]
@@ -131,10 +102,7 @@ class SubmissionExaminee(Examinee):
             else:
                 return again
         # the first one was alone
-        others = [*again[1:], *backwards[len(again) :], *self._certain.values()]
-        for name in self._certain:
-            del self._settled[name]
-        self._certain = {}
+        others = [*again[1:], *backwards[len(again) :]]
         return [again[0], *self._once_more(session, run_seed, others, alone=True)]
 
     def _once_more(
@@ -210,8 +178,6 @@ class SubmissionExaminee(Examinee):
         """Whether the grader itself could have caused the failure, because the submission did return a value."""
         if ending.test.name in self._ended_graders:
             return True
-        if ending.test.name in self._certain:
-            return False
         is_missing = isinstance(ending.error, MissingNameError)
         return ending.failed and gives_an_answer(ending) and not is_missing
 

@@ -177,10 +177,7 @@ class LoadedSubmission:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
             if self.times and self.reaches_outside is None:
-                seconds = LOADING_FACTOR * self.load_seconds
-                self.reaches_outside = self._told_of_text(
-                    connection, "reaches_outside", True, seconds
-                )
+                self.reaches_outside = self._may_reach_outside(connection)
             if connection.dead:
                 connection.close()
                 connection = self._workers.connect(self.assignment, self.endless, self.budget)
@@ -218,27 +215,18 @@ class LoadedSubmission:
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
 
-    def leaves_no_trace(self) -> bool:
-        """Whether the worker says that calls leave nothing behind; it has run the text, which can make it lie."""
-        if self._subject is None or self._subject.connection.dead:
-            return False
-        return self._told_of_text(self._subject.connection, "leaves_no_trace", default=False)
-
-    def _told_of_text(
-        self,
-        connection: WorkerConnection,
-        question: str,
-        default: bool,
-        seconds: float | None = None,
-    ) -> bool:
-        """Return what a worker says about the text; the default if it cannot tell."""
+    def _may_reach_outside(self, connection: WorkerConnection) -> bool:
+        """Whether the text can change more than its own module; if the worker cannot tell, it may."""
         filename = _name(self.assignment, self.file)
+        seconds = LOADING_FACTOR * self.load_seconds
         try:
-            answer = connection.request(question, seconds, text=self.file.text, filename=filename)
+            answer = connection.request(
+                "reaches_outside", seconds, text=self.file.text, filename=filename
+            )
             with malformed("yes or no"):
                 return claims.flag(answer)
         except StudentError:
-            return default
+            return True
 
     def _read_names(self, connection: WorkerConnection) -> NamesInText:
         """Return the names in the file, found by a worker that has not run it."""

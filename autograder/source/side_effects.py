@@ -6,7 +6,6 @@ one of its own.
 """
 
 import ast
-import re
 from collections.abc import Iterator
 
 from autograder.source.pieces import names_in_dotted, pieces
@@ -15,8 +14,8 @@ from autograder.source.pieces import names_in_dotted, pieces
 QUIET_MODULES = {
     "__future__", "abc", "autograder", "bisect", "cmath", "collections", "contextlib", "copy", "dataclasses", "einops",
     "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "numbers", "numpy", "operator", "pathlib",
-    "random", "re", "statistics", "string", "sysconfig", "textwrap", "time", "torch", "transformers", "types",
-    "typing", "typing_extensions",
+    "random", "re", "statistics", "string", "sysconfig", "textwrap", "time", "torch", "types", "typing",
+    "typing_extensions",
 }  # fmt: skip
 QUIET_PARTS = {  # of these modules
     "abc", "autograd", "chain", "cuda", "data", "fft", "functional", "init", "linalg", "lr_scheduler", "modules", "nn",
@@ -51,7 +50,6 @@ ORDINARY = {
     "__next__",
     "__version__",
 }
-READING = {"get", "items", "keys", "values"}  # methods of a table that leave it as it is
 RUNNING = {"compile", "eval", "exec"}  # not as methods: `model.eval()`
 FILLING = {
     "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "setdefault", "sort", "update",
@@ -59,88 +57,6 @@ FILLING = {
 # attributes that are set from outside: of tensors, layers and optimisers, which are a test's own
 SET_FROM_OUTSIDE = {"data", "grad", "requires_grad"}
 SET_ON_PARTS = {"bias", "lr", "weight"}
-
-
-# decorators whose functions and classes keep nothing
-KEEPING_NOTHING = {
-    "classmethod",
-    "dataclass",
-    "inference_mode",
-    "no_grad",
-    "override",
-    "property",
-    "staticmethod",
-}
-# what differs from one run to the next
-UNSTEADY = {"SystemRandom", "default_rng", "globals", "hash", "id", "locals", "time"}
-HISTORY = re.compile(r"_+\d*|In|Out|_[dio]h|_i+\d*")  # of a notebook's cells
-
-
-def leaves_no_trace(text: str, filename: str) -> bool:
-    """Whether a call of what a text defines leaves nothing behind that a later call can find.
-
-    Its module holds functions, classes and constants alone, which cannot be changed, and it changes
-    nothing outside. This is as cautious as `reaches_outside`.
-    """
-    if reaches_outside(text, filename):
-        return False
-    is_notebook = filename.endswith(".ipynb")
-    for piece in pieces(text, filename):
-        if not (piece.is_valid and all(map(_cannot_change, piece.tree.body))):
-            return False
-        if any(_is_unsteady(node, is_notebook) for node in piece.nodes):
-            return False
-    return True
-
-
-def _cannot_change(statement: ast.stmt) -> bool:
-    """Whether what a statement at the top of a module or a class binds stays as it is."""
-    if isinstance(statement, ast.FunctionDef):
-        defaults = [*statement.args.defaults, *statement.args.kw_defaults]
-        return all(map(_keeps_nothing, statement.decorator_list)) and all(
-            map(_is_constant, defaults)
-        )
-    if isinstance(statement, ast.ClassDef):
-        is_plain = all(map(_keeps_nothing, statement.decorator_list)) and not statement.keywords
-        return is_plain and all(map(_cannot_change, statement.body))
-    if isinstance(statement, ast.Assign | ast.AnnAssign):
-        return _is_constant(statement.value)
-    if isinstance(statement, ast.If):  # what stood below `if __name__ == "__main__":`
-        return isinstance(statement.test, ast.Constant) and not statement.test.value
-    return isinstance(statement, ast.Import | ast.ImportFrom | ast.Expr | ast.Pass)
-
-
-def _keeps_nothing(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-    return name in KEEPING_NOTHING
-
-
-def _is_constant(value: ast.expr | None) -> bool:
-    if isinstance(value, ast.UnaryOp):
-        return _is_constant(value.operand)
-    if isinstance(value, ast.BinOp):
-        return _is_constant(value.left) and _is_constant(value.right)
-    if isinstance(value, ast.Tuple):
-        return all(map(_is_constant, value.elts))
-    return value is None or isinstance(value, ast.Constant)
-
-
-def _is_unsteady(node: ast.AST, is_notebook: bool) -> bool:
-    """Whether this binds a name of the module, finds one, or can give another value in each run."""
-    if isinstance(node, ast.Import):  # alone, it does nothing
-        return any(alias.asname and alias.name in UNSTEADY for alias in node.names)
-    if isinstance(node, ast.ImportFrom):
-        names = {alias.name for alias in node.names}
-        return node.module in UNSTEADY or not UNSTEADY.isdisjoint(names)
-    if isinstance(node, ast.Attribute):
-        return node.attr in UNSTEADY
-    if isinstance(node, ast.Name):
-        is_history = is_notebook and isinstance(node.ctx, ast.Load) and HISTORY.fullmatch(node.id)
-        return bool(is_history) or node.id in UNSTEADY
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        return node.name in KEEPING_NOTHING  # a decorator of their own
-    return isinstance(node, ast.Global | ast.NamedExpr)
 
 
 def reaches_outside(text: str, filename: str) -> bool:
@@ -151,13 +67,12 @@ def reaches_outside(text: str, filename: str) -> bool:
             nodes += piece.nodes
     imported = set[str]()
     methods = set[ast.stmt]()
-    tables_read = set(map(_table_read, nodes))
     for node in nodes:
         imported.update(_names_bound_by_import(node))
         if isinstance(node, ast.ClassDef):
             methods.update(node.body)
     return any(
-        (node not in tables_read and _names_a_change(node))
+        _names_a_change(node)
         or _imports_more(node)
         or _makes_self_of_anything(node, methods)
         or _stores_elsewhere(node, imported)
@@ -165,17 +80,6 @@ def reaches_outside(text: str, filename: str) -> bool:
         or _can_stay_in_a_block(node)
         for node in nodes
     )
-
-
-def _table_read(node: ast.AST) -> ast.expr | None:
-    """Return `vars` in `vars(config).items()`, and so on, where the table of an object is only read."""
-    if not (isinstance(node, ast.Attribute) and node.attr in READING):
-        return None
-    table = node.value
-    if isinstance(table, ast.Call) and isinstance(table.func, ast.Name) and table.func.id == "vars":
-        return table.func
-    is_special = isinstance(table, ast.Attribute) and table.attr == "__dict__"
-    return table if is_special else None
 
 
 def _names_a_change(node: ast.AST) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
 
 import pytest
 
@@ -12,12 +11,9 @@ from autograder.bridge.outside.replay import ReplayCache
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
-from autograder.grading.suite_run import Recognise, SubmissionExaminee
+from autograder.grading.suite_run import SolutionFailsError, SubmissionExaminee
 from autograder.grading.time_limits import Watch
-from autograder.grading.workers import LoadedSubmission
-from autograder.records import SourceFile
-from autograder.source.side_effects import leaves_no_trace
-from autograder.suite.session import Ending
+from autograder.records import SourceFile, Submission
 from tests.autograder.sampling import sampled
 from tests.autograder.tiny_course import write_tiny_course
 
@@ -55,6 +51,22 @@ IN_THE_MODULE = {
     ),
     "a generator": ("left = iter([1])", "it = next(left, None)", "it is None"),
     "an iterator that ends": ("left = iter([1, 1])", "next(left)", "False"),
+    "a member of an enumeration": (
+        "import enum\nclass Phase(enum.Enum):\n    TRAIN = 1\n    def step(self):\n"
+        "        self.steps = getattr(self, 'steps', 0) + 1\n        return self.steps",
+        "n = Phase.TRAIN.step()",
+        "n > 1",
+    ),
+    "a class that is called self": (
+        "class Net:\n    calls = 0\n    @classmethod\n    def up(self):\n        self.calls += 1",
+        "Net.up()",
+        "Net.calls > 1",
+    ),
+    "what else stands in the main block": (
+        "if __name__ == '__main__':\n    pass\nelse:\n    seen = []",
+        "seen.append(a)",
+        "len(seen) > 1",
+    ),
     "own random numbers": (
         "import random\ndice = random.Random(1)\nwanted = random.Random(1).random()",
         "drawn = dice.random()",
@@ -227,9 +239,8 @@ WAYS = [*itertools.product(LEAKS, PUSHES)]
 
 def answer(leak: str, push: str) -> str:
     above, then, spoilt = LEAKS[leak]
-    hoard = ", hoard=[]" if leak == "a default" else ""
     return (
-        f"{above}\n\n\ndef add(a, b{hoard}):\n    {then}\n"
+        f"{above}\n\n\ndef add(a, b, hoard=[]):\n    {then}\n"
         f"    return a - b if {spoilt} else a + b\n\n\n" + TOTAL.format(PUSHES[push])
     )
 
@@ -250,24 +261,13 @@ def grader(tmp_path_factory, sandbox):
     made.close()
 
 
-def all_that_failed(endings: Iterable[Ending]) -> list[str]:
-    """Recognise each failure as that of a known mistake."""
-    return [ending.test.name for ending in endings if ending.failed]
-
-
-def passed(
-    grader: Grader,
-    text: str,
-    *groups: list,
-    name: str = "adding.py",
-    recognise: Recognise = all_that_failed,
-) -> list[str]:
+def passed(grader: Grader, text: str, *groups: list, name: str = "adding.py") -> list[str]:
     """Return the tests that pass if those of a group meet each other."""
     names = []
     for tests in groups:
         loaded = grader.load(grader.assignment("01_adding"), SourceFile(name, text))
         try:
-            examinee = SubmissionExaminee(loaded, ReplayCache(), Watch(), recognise=recognise)
+            examinee = SubmissionExaminee(loaded, ReplayCache(), Watch())
             endings = examinee.endings(grader.session, SEED, tests)
         finally:
             loaded.close()
@@ -282,12 +282,6 @@ def test_what_a_test_leaves_behind_costs_no_other_its_points(grader, leak, push)
     together = passed(grader, text, tests)
     assert together == passed(grader, text, *([test] for test in tests))
     assert len(together) == (7 if push == "right" else 4), "alone, each call is the first"
-
-
-@pytest.mark.parametrize("leak", LEAKS)
-def test_what_can_be_left_behind_is_seen_in_the_text(leak):
-    """Without it, a spoilt call that a known mistake explains would cost its points."""
-    assert not leaves_no_trace(answer(leak, "right"), "adding.py")
 
 
 @pytest.mark.parametrize(
@@ -308,41 +302,44 @@ def test_workers_are_as_few_as_answers_allow(grader, monkeypatch, above, sum_of_
         grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
     )
     text = answer("a default", "right").replace("a - b if len(hoard) > 1 else a + b", sum_of_them)
-    passed(grader, f"{above}\n{text}", grader.tests["01_adding"], recognise=lambda endings: ())
+    passed(grader, f"{above}\n{text}", grader.tests["01_adding"])
     assert len(made) == workers
 
 
-@pytest.mark.parametrize(
-    ("above", "sum_of_them", "recognised", "workers"),
-    [
-        ("", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 1),
-        ("", "a - b", {"test_add_0", "test_add_1"}, 2),  # the others are repeated
-        ("calls = []", "a - b", {"test_add_0", "test_add_1", "test_add_2", "test_add_3"}, 2),
-        ("import time", "a - b + 0 * time.time()", {"test_add_0", "test_add_1", "test_add_2"}, 2),
-    ],
-)
-def test_a_failure_that_a_known_mistake_explains_is_not_repeated(
-    grader, monkeypatch, above, sum_of_them, recognised, workers
-):
-    connect, made = grader.workers.connect, []
-    monkeypatch.setattr(
-        grader.workers, "connect", lambda *given: made.append(given) or connect(*given)
+@pytest.mark.parametrize("error", ["MemoryError", "OSError(28, 'No space left on device')"])
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_fault_of_the_grader_costs_no_points(tmp_path, sandbox, error, lasts):
+    """A known mistake gives the same answers before the fault, and so explains nothing."""
+    fault = tmp_path / "fault"
+    folder = write_tiny_course(tmp_path / "course")
+    suite = folder / "tests/assignments/01_adding"
+    meet = (
+        f"    import pathlib\n    fault = pathlib.Path({str(fault)!r})\n    if fault.exists():\n"
+        f"        {'pass' if lasts else 'fault.unlink()'}\n        raise {error}\n"
     )
-    text = f"{above}\ndef add(a, b):\n    return {sum_of_them}\n\n\n" + TOTAL.format("return -1")
-    tests = [test for test in grader.tests["01_adding"] if test.part == "add"]
-    names = passed(grader, text, tests, recognise=lambda endings: recognised)
-    assert names == []
-    assert len(made) == workers
-
-
-def test_a_repeat_that_ends_otherwise_repeats_what_was_recognised(grader, monkeypatch):
-    """The text has changed what nobody looks for, so nothing is certain any more."""
-    monkeypatch.setattr(LoadedSubmission, "leaves_no_trace", lambda loaded: True)
-    tests = grader.tests["01_adding"]
-    names = passed(
-        grader, answer("a counter", "right"), tests, recognise=lambda endings: ["test_add_1"]
-    )
-    assert names == [test.name for test in tests]
+    text = '"""Adding."""\n\nimport pytest\n\nfrom autograder import checks\n'
+    for part, points, call, result in (
+        ("add", 4, "add(4, 0)", 4),
+        ("total", 6, "Total(0).push(2)", 2),
+    ):
+        test = {"part": part, "points": points, "number": 0}
+        text += TEST.format(**test, call=call, result=result) + (meet if part == "add" else "")
+    (suite / "test_visible.py").write_text(text, "utf-8")
+    (suite / "test_hidden.py").unlink()
+    (suite / "failing_tests.json").write_text('{"subtracts": ["test_add_0"]}', "utf-8")
+    grader = open_grader(load_course(folder), sandbox, SEED)
+    right = f"def add(a, b):\n    return a + b\n\n\n{TOTAL.format('return self.value + number')}"
+    submission = Submission("ada", "01_adding", (SourceFile("adding.py", right),))
+    try:
+        grader.prepare_all()
+        fault.touch()
+        if lasts:
+            with pytest.raises(SolutionFailsError, match="The solution itself does not pass"):
+                grader.grade(submission)
+        else:
+            assert grader.grade(submission).score == 10
+    finally:
+        grader.close()
 
 
 @pytest.mark.parametrize(

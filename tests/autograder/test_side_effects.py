@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from autograder.source.side_effects import leaves_no_trace, reaches_outside
+from autograder.source.side_effects import reaches_outside
 
 OWN = {
     "its own object": "class Head:\n    def f(self, x):\n        self.x = x\n        self.inner.x[0] = x",
@@ -21,8 +21,6 @@ OWN = {
     "its own buffer": "def f(self_attention):\n    self_attention.register_buffer('mask', None)",
     "what is not run": "def f(x):\n    return x\nif __name__ == '__main__':\n    import os\n    os.remove('x')",
     "a sentence that names it": "def f(x):\n    '''Do not open a file.'''\n    return x",
-    "fields that it reads": "def f(x):\n    return [*vars(x).items(), *x.__dict__.values()]",
-    "a ready-made model": "from transformers import GPT2Config\ndef f():\n    return GPT2Config()",
     "nothing that Python can read": "def f(:",
 }
 OUTSIDE = {
@@ -47,9 +45,8 @@ OUTSIDE = {
     "a library's own table": "from copy import Table\nTable.update(x=1)",
     "a setting of a library": "import numpy as np\nnp.setbufsize(16)",
     "what a layer holds of a library": "class Head:\n    def f(self):\n        self.act.calls = 1",
-    "fields that it changes": "import math\ndef f(x):\n    vars(x).update(pi=3)",
-    "an item of the fields": "def f(x):\n    vars(x)['calls'] = 1",
-    "fields that it keeps": "def f(x):\n    table = vars(x)\n    table.update(calls=1)",
+    "a ready-made model": "from transformers import GPT2Config\ndef f(x):\n    GPT2Config().attribute_map[x] = 1",
+    "fields of a library": "import copy\ndef f(x):\n    for table in vars(copy).values():\n        table[x] = 1",
     "a special attribute": "def f(layer):\n    layer.__constants__.append(1)",
     "a hook of all modules": "from torch.nn.modules.module import register_module_forward_hook",
     "a coroutine in a block": "async def f(lock, x):\n    with lock:\n        await x",
@@ -65,64 +62,6 @@ def test_what_changes_only_its_own(text):
 @pytest.mark.parametrize("text", OUTSIDE.values(), ids=OUTSIDE)
 def test_what_can_change_more(text):
     assert reaches_outside(text, "text.py")
-
-
-KEEPS_NOTHING = {
-    "functions and classes": "import torch\nclass Head:\n    size: int = 3\n    def f(self, x=-1):\n        self.x = x",
-    "constants": "SIZE = 2 * 3\nSHAPE: tuple[int, int] = (2, 1)\n'''Words.'''",
-    "no gradients": "import torch\n@torch.no_grad()\ndef f(x):\n    return x",
-    "a frozen class": "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Sizes:\n    width: int",
-    "a clock that it does not read": "import time\ndef f(x):\n    return x",
-    "what is shown": "def f(x):\n    return x\nprint(f(1))",
-    "what is not run": "def f(x):\n    return x\nif __name__ == '__main__':\n    x = [1]",
-}
-KEEPS_SOMETHING = {
-    "a list": "seen = []",
-    "an object": "import torch\nx = torch.ones(1)",
-    "a list of a class": "class Head:\n    seen = []",
-    "a default": "def f(x, seen=[]):\n    seen.append(x)",
-    "a default by name": "def f(x, *, seen={}):\n    seen[x] = 1",
-    "a default of a method": "class Head:\n    def f(self, seen=[]):\n        seen.append(1)",
-    "a default of a lambda": "f = lambda x, seen=[]: seen.append(x)",
-    "a cache": "from functools import cache\n@cache\ndef f(x):\n    return x",
-    "a decorator of its own": "def no_grad(f):\n    return f\n@no_grad\ndef g(x):\n    return x",
-    "a metaclass": "class Head(metaclass=Meta):\n    pass",
-    "a global name": "def f(x):\n    global last\n    last = x",
-    "a name bound in an expression": "print(last := [1])",
-    "the names of the module": "def f(x):\n    globals().update(last=x)",
-    "a loop": "for i in range(3):\n    last = [i]",
-    "the clock": "import time\ndef f(x):\n    return time.time()",
-    "another name of the clock": "import time as now\ndef f(x):\n    return now.time()",
-    "a function of the clock": "from time import time as now\ndef f(x):\n    return now()",
-    "chance": "import random\ndef f(x):\n    return random.SystemRandom().random()",
-    "chance of numpy": "from numpy.random import default_rng\ndef f(x):\n    return default_rng().random()",
-    "an address": "def f(x):\n    return id(x)",
-    "outside": "import os",
-    "nothing that Python can read": "def f(:",
-}
-
-
-@pytest.mark.parametrize("text", KEEPS_NOTHING.values(), ids=KEEPS_NOTHING)
-def test_what_keeps_nothing(text):
-    assert leaves_no_trace(text, "text.py")
-
-
-@pytest.mark.parametrize("text", KEEPS_SOMETHING.values(), ids=KEEPS_SOMETHING)
-def test_what_can_keep_something(text):
-    assert not leaves_no_trace(text, "text.py")
-
-
-@pytest.mark.parametrize("name", ["_", "Out", "In", "_3", "__", "_oh"])
-def test_what_a_notebook_keeps_of_its_cells(name):
-    def notebook(*sources: str) -> str:
-        cells = [
-            {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
-            for source in sources
-        ]
-        return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-
-    assert leaves_no_trace(notebook("def f(x):\n    return x", "f(1)"), "text.ipynb")
-    assert not leaves_no_trace(notebook(f"def f(x):\n    return {name}", "f(1)"), "text.ipynb")
 
 
 def test_any_cell_of_a_notebook_counts():

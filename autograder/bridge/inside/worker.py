@@ -26,18 +26,17 @@ from autograder.bridge.shared import wire
 from autograder.bridge.shared.random_states import way_back
 from autograder.source import text as source
 from autograder.source.names_used import names_used
-from autograder.source.side_effects import leaves_no_trace, reaches_outside
+from autograder.source.side_effects import reaches_outside
 from autograder.walls.inside.imports import miss_programs
 
 
 class Worker(Server):
     """A server for a submission, whose text can be read once more, with answers of the other side in it."""
 
-    # asked before the text is run, but for the last
+    # asked before the text is run
     names_used = staticmethod(names_used)
     outline = staticmethod(source.outline)
     reaches_outside = staticmethod(reaches_outside)
-    leaves_no_trace = staticmethod(leaves_no_trace)
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNANSWERED = {"seed"}  # cannot fail and has no reply
 # always given their full time
-NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline", "reaches_outside", "leaves_no_trace"}
+NOT_CALLS_OF_THE_STUDENT = {"load", "names_used", "outline", "reaches_outside"}
 # limit of the data received in one test, part of which its transcript stores
 MAX_TEST_BYTES = 96 << 20
 HEADER_WEIGHT = 32  # bytes of Python objects per byte of a header, approximately
