@@ -251,9 +251,8 @@ def _name_of(error: BaseException, kind: type[BaseException]) -> str:
     return name if type(name) is str else ""
 
 
-modules_before_fork: dict[
-    str, ModuleType
-] = {}  # the modules that all workers of a fork server begin with
+# those that all workers of a fork server begin with
+modules_before_fork: dict[str, ModuleType] = {}
 
 
 def remember_modules() -> None:

@@ -55,7 +55,6 @@ TORCH_DTYPES = {
     )
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
-_OF_NUMPY = {dtype for dtype in _NAMES if dtype is not torch.bfloat16}
 NUMPY_DTYPES = {
     name: np.dtype(name)
     for name in [*TORCH_DTYPES, "uint16", "uint32", "uint64"]
@@ -273,8 +272,9 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 
 def _numbers(tensor: torch.Tensor) -> Any:
     """Return the numbers of a tensor in their order, as an object with the buffer protocol."""
-    if tensor.dtype in _OF_NUMPY and tensor.is_cpu and tensor.is_contiguous():
-        with suppress(RuntimeError):  # its conjugates or negatives are not made yet
+    if tensor.is_contiguous():
+        # NumPy lacks its type, or its conjugates or negatives are not made yet
+        with suppress(TypeError, RuntimeError):
             return tensor.detach().numpy()
     return as_bytes(tensor).numpy()
 
