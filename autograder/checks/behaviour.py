@@ -18,11 +18,11 @@ from autograder.failures.failed_check import CheckFailed, without_inputs
 Function = Callable[..., Any]
 
 
-def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> None:
-    """Check that `function(*inputs)` changes no tensor, array, list or dict among its inputs."""
+def input_untouched(function: Function, *inputs: Any, what: str = "the call") -> Any:
+    """Check that `function(*inputs)` changes no tensor, array, list or dict among its inputs; return its answer."""
     before = mapped(_copied, list(inputs))
     with mirror_input_mutation():
-        function(*inputs)
+        answer = function(*inputs)
     for i, (now, then) in enumerate(zip(inputs, before, strict=True)):
         which = "its input" if len(inputs) == 1 else f"its input number {i + 1}"
         if is_table(then):
@@ -31,6 +31,7 @@ def input_untouched(function: Function, *inputs: Any, what: str = "the call") ->
             raise _changed(
                 what, f"changed {which}", f"it was {show(then)} before and is {show(now)} after."
             )
+    return answer
 
 
 def _copied(leaf: Any) -> Any:

@@ -23,8 +23,8 @@ def raises(
     naming: Word | tuple[Word, ...] | None = None,
     what: str | None = None,
     **kwargs: Any,
-) -> None:
-    """Check that the call raises `exception`, with every word and value of `naming` in its message.
+) -> Exception:
+    """Check that the call raises `exception`, with every word and value of `naming` in its message; return it.
 
     `exception` can be a class of the student's: `raises(student.EmptyError, student.mean, [])`.
     `what` describes the call in the failure; by default, it consists of the function's name and
@@ -43,6 +43,7 @@ def raises(
         if isinstance(error, StudentError) and not isinstance(error, StudentRaisedError):
             raise
         refusal.judge(error)
+        return error
     else:
         raise refusal.failure(f"returned {show(result, 80)}", f"returned {public_kind(result)}")
 

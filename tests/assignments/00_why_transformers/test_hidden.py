@@ -58,13 +58,6 @@ def pytorchs(layer, W_xh, W_hh, b):
     return layer
 
 
-def untouched(function, *inputs, what):
-    """The answer of a function that leaves its inputs as they were."""
-    answers = []
-    checks.input_untouched(lambda *given: answers.append(function(*given)), *inputs, what=what)
-    return answers[0]
-
-
 def outputs_and_last(result):
     """Both results of the network, in whichever order: the order has a test of its own."""
     first, second = checks.unpack(result, ("outputs", "last"), "the result")
@@ -111,7 +104,7 @@ def test_step_keeps_inputs_and_number_type(student):
     """A step changes none of its inputs, and its result has their number type."""
     for dtype in (torch.float32, torch.float64):
         inputs = one_step(3, 5, 7, dtype)
-        checks.dtype(untouched(student.rnn_step, *inputs, what="a step"), dtype, "the new state")
+        checks.dtype(checks.input_untouched(student.rnn_step, *inputs, what="a step"), dtype, "the new state")
 
 
 @task("step", 0.25, needs="test_any_step_as_the_formula_says", forbids=READY_MADE,
@@ -163,7 +156,7 @@ def test_network_keeps_inputs_and_number_type(student):
     for dtype in (torch.float32, torch.float64):
         for T in (0, 4):
             inputs = sentences(3, T, 5, 7, dtype)
-            outputs, last = outputs_and_last(untouched(student.rnn, *inputs, what="the network"))
+            outputs, last = outputs_and_last(checks.input_untouched(student.rnn, *inputs, what="the network"))
             checks.dtype(outputs, dtype, f"outputs for {T} words")
             checks.dtype(last, dtype, f"last for {T} words")
 

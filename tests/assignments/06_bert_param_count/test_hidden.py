@@ -91,21 +91,16 @@ def check_list(counts, expected: dict, keys: tuple, what: str) -> None:
 
 def check_refused(student, function: str, config: str, sizes: dict, *fields: str) -> None:
     """These sizes are refused, at the latest when they are counted, naming one of `fields` and its value."""
-    refusals = []
 
     def counting():
-        try:
-            return getattr(student, function)(getattr(student, config)(**sizes))
-        except Exception as refusal:  # a ValueError or not: the checks below judge
-            refusals.append(refusal)
-            raise
+        return getattr(student, function)(getattr(student, config)(**sizes))
 
     def refusing_again():
-        raise refusals[0]
+        raise refusal
 
     what = call(function, config, sizes)
-    checks.raises(ValueError, counting, what=what)
-    named = [field for field in fields if field in str(refusals[0])] or fields[:1]
+    refusal = checks.raises(ValueError, counting, what=what)
+    named = [field for field in fields if field in str(refusal)] or fields[:1]
     checks.raises(ValueError, refusing_again, naming=(named[0], sizes[named[0]]), what=what)
 
 

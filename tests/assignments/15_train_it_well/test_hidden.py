@@ -69,13 +69,6 @@ def same_tensors(actual, expected, what):
             checks.close(got, wanted, f"the {what} of parameter {i}", atol=1e-6 if fewer_digits else 1e-8)
 
 
-def untouched(function, *inputs, what):
-    """The answer of a function that leaves its inputs as they were."""
-    answers = []
-    checks.input_untouched(lambda *given: answers.append(function(*given)), *inputs, what=what)
-    return answers[0]
-
-
 def same_nucleus(student, logits, p, stays, what):
     """The tokens in `stays`, and no others, keep their logits."""
     kept = student.top_p(logits.clone(), p)
@@ -532,7 +525,7 @@ def test_logits_that_came_in_stay(student):
     for dtype in (torch.float32, torch.float64):
         logits = torch.randn(9, dtype=dtype)
         for p in (0.3, 1.0):
-            checks.dtype(untouched(student.top_p, logits, p, what="top_p"), dtype, "the logits")
+            checks.dtype(checks.input_untouched(student.top_p, logits, p, what="top_p"), dtype, "the logits")
 
 
 # Part 6: the modern block

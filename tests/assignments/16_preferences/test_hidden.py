@@ -31,17 +31,6 @@ def with_answer(function, ids, answer, logits):
     return function(logits, ids, answer)
 
 
-def untouched(function, *inputs, **settings):
-    """The answer of a function that leaves its inputs as they were."""
-    answers = []
-
-    def answering(*given):
-        answers.append(function(*given, **settings))
-
-    checks.input_untouched(answering, *inputs, what=function.__name__)
-    return answers[0]
-
-
 def same_with_gradients(ours, theirs, *inputs, what, gradient, atol=1e-6, gradient_atol=1e-6, axes=None):
     """One call gives the expected result and, if so, the expected gradients."""
     expected = theirs(*inputs)
@@ -67,7 +56,7 @@ def test_answers_anywhere(student, reference):
     """Each row's log-probability is the sum over its answer, wherever that stands."""
     for dtype in DTYPES:
         logits, ids, answer = some_answers(dtype)
-        found = untouched(student.answer_log_probs, logits, ids, answer)
+        found = checks.input_untouched(student.answer_log_probs, logits, ids, answer, what="answer_log_probs")
         checks.dtype(found, dtype, "the log-probabilities")
         expected = reference.answer_log_probs(logits, ids, answer)
         checks.close(found, expected, "the log-probabilities", axes=("row",), atol=1e-5)
@@ -133,7 +122,7 @@ def test_mean_over_all_tokens(student, reference):
     """The loss is the mean over all answer tokens of the batch, and its gradients are those of the formula."""
     for dtype in DTYPES:
         logits, ids, answer = some_answers(dtype)
-        loss = untouched(student.sft_loss, logits, ids, answer)
+        loss = checks.input_untouched(student.sft_loss, logits, ids, answer, what="sft_loss")
         checks.dtype(loss, dtype, "the loss")
         checks.close(loss, reference.sft_loss(logits, ids, answer), "the loss", atol=1e-5)
     logits, ids, answer = some_answers()
@@ -171,7 +160,7 @@ def test_comparisons_of_any_scores(student, reference):
     """The loss and its gradients are those of the formula, for any scores."""
     for dtype in DTYPES:
         chosen, rejected = some(7, scale=3, dtype=dtype), some(7, scale=3, dtype=dtype)
-        loss = untouched(student.bradley_terry_loss, chosen, rejected)
+        loss = checks.input_untouched(student.bradley_terry_loss, chosen, rejected, what="bradley_terry_loss")
         checks.dtype(loss, dtype, "the loss")
         checks.close(loss, reference.bradley_terry_loss(chosen, rejected), "the loss", atol=1e-5)
         checks.gradients_close(student.bradley_terry_loss, reference.bradley_terry_loss, chosen, rejected, atol=1e-5)
@@ -297,7 +286,7 @@ def test_equals_next_to_others(student, reference):
     for dtype in DTYPES:
         rewards = some(3, 4, dtype=dtype)
         rewards[random.randrange(3)] = float(random.randint(-9, 9))
-        advantages = untouched(student.group_advantages, rewards, eps=1e-4)
+        advantages = checks.input_untouched(partial(student.group_advantages, eps=1e-4), rewards, what="group_advantages")
         checks.dtype(advantages, dtype, "the advantages")
         expected = reference.group_advantages(rewards)
         checks.close(advantages, expected, "the advantages", axes=("prompt", "answer"), atol=1e-4)
@@ -339,7 +328,8 @@ def test_first_step_is_the_policy_gradient(student):
     """Where nothing has moved, the gradient is minus the advantage, divided by N; the arguments keep their values."""
     for dtype in DTYPES:
         _, old, advantages = some_steps(dtype=dtype)
-        checks.dtype(untouched(student.clipped_loss, old.clone(), old, advantages), dtype, "the loss")
+        loss = checks.input_untouched(student.clipped_loss, old.clone(), old, advantages, what="clipped_loss")
+        checks.dtype(loss, dtype, "the loss")
         checks.gradients_close(
             lambda now, old=old, advantages=advantages: student.clipped_loss(now, old, advantages),
             lambda now, advantages=advantages: -(advantages * now).mean(),
@@ -431,7 +421,8 @@ def test_epsilon_and_types_of_tokens(student, reference):
     """Any epsilon works, the loss has the number type of the arguments, and these keep their values."""
     for dtype in DTYPES:
         steps = some_token_steps(dtype)
-        checks.dtype(untouched(student.token_clipped_loss, *steps), dtype, "the loss")
+        loss = checks.input_untouched(student.token_clipped_loss, *steps, what="token_clipped_loss")
+        checks.dtype(loss, dtype, "the loss")
         for epsilon in (0.05, random.uniform(0.3, 0.5)):
             found = student.token_clipped_loss(*steps, epsilon=epsilon)
             expected = reference.token_clipped_loss(*steps, epsilon=epsilon)
@@ -450,7 +441,7 @@ def test_penalty_of_any_answers(student, reference):
     """The penalty is that of the formula, and never negative."""
     for dtype in DTYPES:
         ours, theirs = some(9, dtype=dtype) - 3, some(9, dtype=dtype) - 3
-        penalty = untouched(student.kl_penalty, ours, theirs)
+        penalty = checks.input_untouched(student.kl_penalty, ours, theirs, what="kl_penalty")
         checks.dtype(penalty, dtype, "the penalty")
         checks.close(penalty, reference.kl_penalty(ours, theirs), "the penalty", atol=1e-5)
     for now in range(3):

@@ -26,13 +26,6 @@ def ids(words):
     return [int(word) for word in words] if isinstance(words, (list, tuple)) else words
 
 
-def untouched(function, *inputs, what):
-    """The answer of a function that leaves its inputs as they were."""
-    answers = []
-    checks.input_untouched(lambda *given: answers.append(function(*given)), *inputs, what=what)
-    return answers[0]
-
-
 # Part 1: operations
 
 
@@ -229,7 +222,7 @@ def test_tables_of_any_size(student, reference, seed):
         for (M, K, group), bits, scale in (((5, 21, 3), 2, 1.0), ((3, 14, 14), 5, 1e-20), ((7, 22, 11), 8, 1e20)):
             x = some_table(M, K, dtype, scale)
             what = f"of {M} rows and {K} columns in {bits} bits and groups of {group}"
-            answer = untouched(student.quantise, x, bits, group, what="the call")
+            answer = checks.input_untouched(student.quantise, x, bits, group, what="the call")
             q, scales = checks.unpack(answer, ("q", "scale"))
             expected, right = reference.quantise(x, bits, group)
             checks.dtype(scales, dtype, f"scale {what}")
@@ -271,7 +264,7 @@ def test_whole_numbers_stand_for_others(student, reference, seed):
     """Each whole number is multiplied by the scale of its group, in any number of groups and in both types."""
     for dtype, group in zip(DTYPES, (3, 7)):
         q, scales = some_whole_numbers(5, 21, group, dtype)
-        found = untouched(student.dequantise, q, scales, what="dequantise")
+        found = checks.input_untouched(student.dequantise, q, scales, what="dequantise")
         checks.dtype(found, dtype, "the numbers")
         expected = reference.dequantise(q, scales)
         checks.close(found, expected, f"the numbers in groups of {group}", axes=("row", "column"))
@@ -302,7 +295,7 @@ def test_products_of_any_shape(student, reference, seed):
         for shape, group in (((), 3), ((4,), 7), ((2, 3), 21), ((2, 1, 3), 1)):
             q, scales = some_whole_numbers(5, 21, group, dtype)
             x = torch.randn(*shape, 21, dtype=dtype)
-            found = untouched(student.quantised_matmul, x, q, scales, what="quantised_matmul")
+            found = checks.input_untouched(student.quantised_matmul, x, q, scales, what="quantised_matmul")
             checks.dtype(found, dtype, "the products")
             expected = x.double() @ reference.dequantise(q, scales.double()).T
             checks.close(found, expected.to(dtype), f"the products of x {tuple(x.shape)}", atol=2e-3, rtol=1e-5)
@@ -403,7 +396,7 @@ def test_steps_with_any_number_of_guesses(student, reference, seed):
             for guesses in torch.randint(7, (4, R)):
                 uniforms = torch.rand(R + 1, dtype=dtype)
                 step = p, q, guesses, uniforms
-                found = ids_of(untouched(student.speculative_step, *step, what="speculative_step"), R, 7)
+                found = ids_of(checks.input_untouched(student.speculative_step, *step, what="speculative_step"), R, 7)
                 checks.equal(found, reference.speculative_step(*step), f"the words of a step with {R} guesses")
 
 
