@@ -215,6 +215,8 @@ def test_sentences_of_six_words(student, seed):
         tables = student.mask_tokens(sentence[None].clone(), V, 3, list(special), generator)
         _, labels = checks.unpack(tables, ("inputs", "labels"), "mask_tokens(...)")
         counts.append((labels != -100).sum().item())
+        if min(counts) == 0 and max(counts) > 1:
+            break
     always = "In each of 120 sentences of six words, at least one word was chosen; in some it should be none."
     checks.true(min(counts) == 0, always, public=always, telling=always)
     one_at_most = "In none of 120 sentences of six words was more than one word chosen; in some it should be several."

@@ -389,7 +389,8 @@ def test_change_is_relative_to_the_output(student):
         mha, twin = layers(student, C, H, random.sample((0.02, 0.06, 0.2, 0.5, 1.0), H), bias)
         x = 3 * torch.randn(3, 7, C, dtype=torch.float64)
         shares = changes(twin, x)
-        tolerances = sorted(factor * share for share in shares for factor in (0.98, 1.02))
+        some = random.sample(sorted(shares), 3)
+        tolerances = sorted(factor * share for share in some for factor in (0.98, 1.02))
         found = [student.redundant_heads(mha, x, tolerance) for tolerance in tolerances]
         for heads, tolerance in zip(found, tolerances):
             checks.equal(heads, [h for h in range(H) if shares[h] <= tolerance], "the redundant heads")
