@@ -68,23 +68,29 @@ def causal_by_gradient(
 
 
 def gradients_predict(
-    function: Callable[[], Any], *sources: Tensor, what: str = "the output"
-) -> None:
+    function: Callable[[], Any],
+    *sources: Tensor,
+    cotangent: Tensor | None = None,
+    what: str = "the output",
+) -> Sequence[Tensor]:
     """Check that function() changes with a small step of the sources as their gradients say.
 
     The student's process tells the gradients; where only their presence is tested, invented ones
     would do. `function` is deterministic and uses the sources, which require gradients, are changed
-    in place and are restored.
+    in place and are restored. Return the gradients under `cotangent`, by default the first of a few
+    random ones; a test that compares gradients need not ask for them again.
     """
     output = function()
     _still_connected(output)
     generator = private_generator()
-    cotangents = [_random_like(output, generator) for _ in range(PULLS)]
+    if cotangent is None:
+        cotangents = [_random_like(output, generator) for _ in range(PULLS)]
+    else:
+        shape(output, tuple(cotangent.shape), what)
+        cotangents = [cotangent]
     claims = []
-    for cotangent in cotangents:
-        gradients = torch.autograd.grad(
-            output, sources, cotangent, allow_unused=True, retain_graph=True
-        )
+    for pull in cotangents:
+        gradients = torch.autograd.grad(output, sources, pull, allow_unused=True, retain_graph=True)
         claims.append(
             [
                 _zeros_for_none(gradient, source)
@@ -92,6 +98,7 @@ def gradients_predict(
             ]
         )
     _predicts(function, sources, claims, cotangents, what)
+    return claims[0]
 
 
 def gradients_close(

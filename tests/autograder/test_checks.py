@@ -148,6 +148,17 @@ def test_right_gradients_predict_the_output(dtype: torch.dtype, answer: torch.dt
         assert torch.equal(x, before)
 
 
+def test_gradients_under_a_given_cotangent_are_tested_and_returned() -> None:
+    x = torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
+    cotangent = torch.randn(3, 7, dtype=torch.float64)
+    (told,) = checks.gradients_predict(lambda: x**2, x, cotangent=cotangent)
+    assert torch.equal(told, 2 * x.detach() * cotangent)
+    with pytest.raises(checks.CheckFailed, match="differs from what the gradient says"):
+        checks.gradients_predict(lambda: x.detach() ** 2 + x, x, cotangent=cotangent)
+    with pytest.raises(checks.CheckFailed, match="has shape"):
+        checks.gradients_predict(lambda: x[:, :1] ** 2, x, cotangent=cotangent)
+
+
 # Correct answers pass
 
 
