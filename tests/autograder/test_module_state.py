@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import types
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
+from autograder.bridge.inside.server import Server, answer
+from autograder.bridge.shared import wire
 from autograder.bridge.shared.module_state import ModuleState, Snapshot
 
 
@@ -118,3 +122,105 @@ def test_a_renewed_value_is_no_change_and_the_others_are_kept() -> None:
     told = ModuleState(net).changes_since(before)
     assert told is not None
     assert [*told["values"]] == ["first.bias"]
+
+
+# -- between two calls -------------------------------------------------------------------------------
+
+COUNTING = """
+import torch
+from torch import nn
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        return x * self.scale
+
+    def grow(self):
+        self.scale.data.add_(1)
+
+    @property
+    def grown(self):
+        self.grow()
+        return 1.0
+
+def grow_from_outside(model):
+    model.scale.data.add_(1)
+
+def grow_in_secret():
+    every[0].scale.data.add_(1)
+"""
+
+
+class Asked:
+    """A server, its only model, and what each call of it reports as changed."""
+
+    def __init__(self) -> None:
+        self.server = Server(types.ModuleType("counting"))
+        self.server.load(COUNTING, "counting.py")
+        self.model = wire.Handle(0)
+        made = self.ask("call", target=[None, ["Counting"]], args=(), modules=[])
+        self.server.number(made["result"])
+        self.server.module.__dict__["every"] = self.server.objects
+
+    def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
+        if operation == "call":
+            arguments = {
+                "kwargs": {},
+                "sync": [],
+                "grad": False,
+                "wanted": [],
+                "modules": [0],
+                **arguments,
+            }
+        return answer(self.server, operation, arguments)["ok"]
+
+    def changed(self, name: str = "", **arguments: Any) -> bool:
+        """Whether a call of the model, or of its method, reports other numbers in it."""
+        args = () if name else (torch.ones(2),)
+        target = [self.model, [name] if name else []]
+        reply = self.ask("call", **{"target": target, "args": args, **arguments})
+        return bool(reply.get("modules"))
+
+
+def test_what_the_test_sets_between_two_calls_is_no_change_of_the_second() -> None:
+    asked = Asked()
+    assert not asked.changed()
+    sync = [[asked.model, {"scale": torch.tensor([3.0, 4.0])}, {}, {}]]
+    assert not asked.changed(sync=sync)
+    assert not asked.changed()
+    assert asked.changed("grow")
+    assert not asked.changed()
+    assert asked.changed("grow")
+
+
+def test_what_happens_between_two_calls_is_no_change_of_the_second() -> None:
+    asked = Asked()
+    assert not asked.changed()
+    asked.ask("get", target=[asked.model, ["grown"]])
+    assert not asked.changed()
+    asked.ask("convert", target=[asked.model, []], sync=[], options={"dtype": torch.float64})
+    assert not asked.changed()
+    secret = {"target": [None, ["grow_in_secret"]], "args": (), "modules": []}
+    asked.ask("call", **secret)
+    assert not asked.changed()
+
+
+def test_what_happens_within_a_call_is_a_change_of_it() -> None:
+    asked = Asked()
+    assert not asked.changed()
+    outside = {"target": [None, ["grow_from_outside"]], "args": (asked.model,)}
+    assert asked.ask("call", **outside)["modules"]
+    assert not asked.changed()
+    assert asked.changed("grow")
+
+
+def test_a_call_that_fails_leaves_nothing_to_compare_with() -> None:
+    asked = Asked()
+    assert not asked.changed()
+    with pytest.raises(KeyError):
+        asked.ask("call", target=[asked.model, ["no_method"]], args=())
+    asked.server.objects[0].grow()
+    assert not asked.changed()

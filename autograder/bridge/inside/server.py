@@ -60,6 +60,8 @@ class Server:
         self.numbers: dict[int, int] = {}
         self.graphs = Graphs()
         self.random_states: dict[str, str] = {}
+        # those that the last call left as they were, by number, until something else happens
+        self._unchanged: dict[int, Snapshot] = {}
         self.calls = 0
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -72,6 +74,7 @@ class Server:
         assert self.exchange is not None
         with self.entries.active(False):
             reply = self.exchange({**question, **self.beside()})
+        self.forget_states()  # of calls that the test made meanwhile
         if "error" in reply:
             kind = reply["type"]
             raise (getattr(builtins, kind) if kind in MIRRORED else RuntimeError)(reply["error"])
@@ -209,6 +212,8 @@ class Server:
 
     def perform(self, call: Call) -> CallReply:
         """Call the student's code, and find what it changed."""
+        known = {} if call.sync else self._unchanged
+        self.forget_states()
         self.apply_sync(call.sync)
         function = self.resolve(call.target)
         tensors: list[torch.Tensor] = []
@@ -217,7 +222,7 @@ class Server:
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         values_before = [tensor.detach().clone() for tensor in tensors]
         modules = [(number, self.objects[number]) for number in call.modules]
-        states_before = [Snapshot(module) for _, module in modules]
+        states_before = [known.get(number) or Snapshot(module) for number, module in modules]
         with torch.set_grad_enabled(call.grad), self.entries.active():
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):
@@ -225,10 +230,14 @@ class Server:
             result = wire.Handle(self.number(result), self.describe(result))
         states = [ModuleState(module) for _, module in modules]
         changes = []
+        unchanged = {}
         for (number, module), before, now in zip(modules, states_before, states):
             change = self.change(module, before, now)
             if change:
                 changes.append((number, change))
+            else:
+                unchanged[number] = before
+        self._unchanged = unchanged
         outputs = _tensors(result)
         self.calls += 1
         differentiable = [call.grad and tensor.requires_grad for tensor in outputs]
@@ -255,6 +264,10 @@ class Server:
             generators=generators,
             marked=_marked(tensors, call.wanted),
         )
+
+    def forget_states(self) -> None:
+        """Forget how modules were after the last call: something else may have changed them."""
+        self._unchanged = {}
 
     def backward(self, call: int, gradients: list[Any]) -> list[Any]:
         """Return the vector-Jacobian product of an earlier call, for its wanted inputs and modules' parameters."""
@@ -416,6 +429,8 @@ def answer(server: Server, operation: str, arguments: dict[str, Any]) -> dict[st
     with ExitStack() as streams:
         for redirect, stream in zip((redirect_stdout, redirect_stderr), server.output):
             streams.enter_context(redirect(stream))
+        if operation != "call":
+            server.forget_states()
         try:
             reply = {"ok": getattr(server, operation)(**arguments)}
         except BaseException as error:  # SystemExit and pytest's outcomes are no Exceptions
