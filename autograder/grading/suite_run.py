@@ -92,6 +92,7 @@ class SubmissionExaminee(Examinee):
     ) -> list[Ending]:
         for ending in first:
             del self._settled[ending.test.name]
+        self._loaded.is_shared = len(first) > 1
         backwards = first[::-1]
         again: list[Ending] = []
         with closing(self._once_more(session, run_seed, backwards)) as repeats:

@@ -117,7 +117,8 @@ class LoadedSubmission:
         self.absent: list[tuple[str, str, int]] = []
         self.failures: list[RemoteException] = []  # while it was loaded
         self.endless = endless or EndlessCalls()
-        # whether it can change what reading it anew does not undo; None before it is loaded again
+        self.is_shared = False  # whether the next worker is for several tests, one after the other
+        # whether it can change what reading it anew does not undo; None before a shared worker is asked
         self.reaches_outside: bool | None = None
         self._hopeless: StudentError | None = None
 
@@ -176,7 +177,7 @@ class LoadedSubmission:
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
-            if self.times and self.reaches_outside is None:
+            if self.is_shared and self.reaches_outside is None:
                 self.reaches_outside = self._may_reach_outside(connection)
             if connection.dead:
                 connection.close()
