@@ -165,11 +165,12 @@ def test_losses_are_plain_numbers(student):
         checks.true(type(loss) is float, no_float, telling=f"a {type(loss).__name__} for a float")
 
 
-@task("training", 0.5, needs="test_training_reports_every_loss")
+@task("training", 0.5, needs=("test_training_reports_every_loss", "test_model_works_in_float64"))
 def test_one_window_is_learned_by_heart(student):
     """A text that is one single window is learned by heart: its loss falls from about ln V to nearly nothing."""
     V, T = 13, 7
-    model = student.TransformerLanguageModel(V, 16, T, num_heads=2)
+    # training enlarges rounding errors, which differ from one processor to another; in float64 they stay small
+    model = student.TransformerLanguageModel(V, 16, T, num_heads=2).double()
     losses = plain(student.train(model, torch.randperm(V)[: T + 1], 18, 2, 3e-2, torch.Generator()))
     checks.between(losses[0], 0.5, 30.0, "the first loss")
     checks.between(losses[-1], 0.0, 0.3, "the loss after 18 steps")
