@@ -212,7 +212,7 @@ class Server:
 
     def perform(self, call: Call) -> CallReply:
         """Call the student's code, and find what it changed."""
-        known = {} if call.sync else self._unchanged
+        earlier_states = {} if call.sync else self._unchanged
         self.forget_states()
         self.apply_sync(call.sync)
         function = self.resolve(call.target)
@@ -222,7 +222,9 @@ class Server:
         held = [(container, contents(container)) for container in containers((args, kwargs))]
         values_before = [tensor.detach().clone() for tensor in tensors]
         modules = [(number, self.objects[number]) for number in call.modules]
-        states_before = [known.get(number) or Snapshot(module) for number, module in modules]
+        states_before = [
+            earlier_states.get(number) or Snapshot(module) for number, module in modules
+        ]
         with torch.set_grad_enabled(call.grad), self.entries.active():
             result = function(*args, **kwargs)
         if isinstance(function, type) and isinstance(result, (dict, tuple)):

@@ -66,13 +66,13 @@ class ModuleState:
 
     def _once(self, book: str, taken: set[int]) -> dict[str, torch.Tensor]:
         """Return the tensors of `all` that are not in `taken` yet, by their first names."""
-        found = {}
-        for prefix, _, tensors in self._books(book):
-            for key, tensor in tensors.items():
+        tensors = {}
+        for prefix, _, named in self._books(book):
+            for key, tensor in named.items():
                 if tensor is not None and id(tensor) not in taken:
                     taken.add(id(tensor))
-                    found[prefix + key] = tensor
-        return found
+                    tensors[prefix + key] = tensor
+        return tensors
 
     def _books(self, book: str) -> Iterator[tuple[str, nn.Module, dict[str, torch.Tensor | None]]]:
         """Yield the prefix of its names, and the tensors, of each part that has some in `book`."""
