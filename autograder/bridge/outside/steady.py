@@ -51,6 +51,7 @@ class SteadyServer(Server):
         for module in tree_leaves(reply.result):
             if isinstance(module, nn.Module) and id(module) not in before:
                 _replace_weights(module, constant_ones=self.every_weight)
+        self.forget_states()  # its parts may be those of another module
         return reply
 
 

@@ -113,6 +113,8 @@ def compare_gradients(actual, expected, encoder, model):
     )
     wanted = torch.autograd.grad(expected, list(theirs.values()), direction)
     for name, gradient, right in zip(theirs, found, wanted):
+        if name == "embedding.weight":
+            gradient, right = gradient[1:], right[1:]  # padding_idx=0 is allowed
         checks.close(gradient, right, f"the gradient of {name}", atol=1e-6)
 
 
@@ -128,12 +130,11 @@ def check_all_dropped(block, x, stream):
 
 @torch.no_grad()
 def check_eval_and_training(module, x):
-    """In eval nothing is random; in training, with dropout=0.5, two equal sentences come out differently."""
+    """In eval nothing is random; in training, with dropout=0.5, something is."""
     checks.deterministic_in_eval(module, x)
     module.train()
-    answer = module(torch.cat([x[:1], x[:1]]))
-    nothing = "In training with dropout=0.5 two equal sentences came out the same: nothing was dropped."
-    checks.true(not torch.equal(answer[0], answer[1]), nothing)
+    same = torch.equal(module(x[:1]), module(x[:1]))
+    checks.true(not same, "In training with dropout=0.5 two calls gave the same output: nothing was dropped.")
 
 
 @task("layer_norm", 0.75, forbids=READY_MADE_NORM, promise=(
@@ -324,7 +325,7 @@ def test_pre_norm_dropout(student, seed):
 ))
 def test_encoder_numbers(student, reference, seed):
     """Tokens plus positions, through every block, through the final norm: the right numbers and gradients."""
-    sizes = dict(d_model=C, n_heads=5, n_layers=3, d_ff=FF, max_len=71, dropout=0.0)
+    sizes = dict(d_model=C, n_heads=5, n_layers=3, d_ff=FF, max_len=71)
     model = filled(reference.TransformerEncoder(V, **sizes), seed)
     encoder = student.TransformerEncoder(V, **sizes)
     encoder.double()
@@ -338,8 +339,11 @@ def test_encoder_numbers(student, reference, seed):
         if not torch.allclose(actual.double(), expected, atol=1e-5):
             check_first_layer(student, encoder, seed)
         checks.close(actual, expected, what, atol=1e-5)
-    encoder.train()
-    ids = torch.randint(1, V, (B, T))  # without word 0: padding_idx=0 is allowed
+    encoder = student.TransformerEncoder(V, **sizes, dropout=0.0)
+    encoder.double()
+    checks.copy_parameters(model, encoder)
+    ids = torch.randint(V, (B, T))
+    ids[:, 1] = 0  # a word like any other
     padding = tail([T, 4, 2], T)
     actual = checks.input_untouched(encoder, ids, padding)[~padding]
     expected = model(ids, padding)[~padding]

@@ -363,11 +363,11 @@ def test_batches_are_as_large_as_asked(student, seed):
         return (loss - first) / (second - first)
 
     generator = seeded(seed)
-    (mixture,) = plain(student.train(model, text, 1, 63, 0.0, generator))
-    rows = windows_from_the_first(mixture) * 63
-    sentence = f"The loss {mixture:.6f} of a batch of 63 is not the mean over so many windows of the text."
-    checks.true(abs(rows - round(rows)) < 1e-2 and 0 <= round(rows) <= 63, sentence)
-    checks.true(0 < round(rows) < 63, "A batch of 63 rows is the same window 63 times.")
+    (mixture,) = plain(student.train(model, text, 1, 131, 0.0, generator))
+    rows = windows_from_the_first(mixture) * 131
+    sentence = f"The loss {mixture:.6f} of a batch of 131 is not the mean over so many windows of the text."
+    checks.true(abs(rows - round(rows)) < 1e-2 and 0 <= round(rows) <= 131, sentence)
+    checks.true(0 < round(rows) < 131, "A batch of 131 rows is the same window 131 times.")
 
     longer = torch.cat([text, torch.randint(V, (95,))])
     gain = gains[longer[1:]].unfold(0, T, 1).sum(dim=-1)  # of each of the 97 windows
