@@ -58,27 +58,22 @@ class ModuleState:
 
     def all(self, book: str) -> Iterator[tuple[str, torch.Tensor, bool]]:
         """Yield (name, tensor, whether state_dict contains it) of `_parameters` or `_buffers`, for all names."""
-        for prefix, part, tensors in self._books(book):
-            passing = vars(part).get("_non_persistent_buffers_set", ())
-            for key, tensor in tensors.items():
-                if tensor is not None:
-                    yield prefix + key, tensor, key not in passing
+        for name, part in self.own:
+            if tensors := vars(part).get(book):
+                prefix = f"{name}." if name else ""
+                passing = vars(part).get("_non_persistent_buffers_set", ())
+                for key, tensor in tensors.items():
+                    if tensor is not None:
+                        yield prefix + key, tensor, key not in passing
 
     def _once(self, book: str, taken: set[int]) -> dict[str, torch.Tensor]:
         """Return the tensors of `all` that are not in `taken` yet, by their first names."""
         tensors = {}
-        for prefix, _, named in self._books(book):
-            for key, tensor in named.items():
-                if tensor is not None and id(tensor) not in taken:
-                    taken.add(id(tensor))
-                    tensors[prefix + key] = tensor
+        for name, tensor, _ in self.all(book):
+            if id(tensor) not in taken:
+                taken.add(id(tensor))
+                tensors[name] = tensor
         return tensors
-
-    def _books(self, book: str) -> Iterator[tuple[str, nn.Module, dict[str, torch.Tensor | None]]]:
-        """Yield the prefix of its names, and the tensors, of each part that has some in `book`."""
-        for name, part in self.own:
-            if tensors := vars(part).get(book):
-                yield f"{name}." if name else "", part, tensors
 
 
 class Snapshot:
