@@ -56,6 +56,19 @@ class Attempt:
     failed: bool
     transcript: Transcript
 
+    def decides(self, students: Transcript) -> bool:
+        """Whether it tells that a submission answers in the same way or in another one.
+
+        Digests tell the same way only: another last bit makes another digest.
+        """
+        if self.transcript.is_shortened and not self.transcript.same_as(students):
+            return False
+        return self.finished or not students.begins_like(self.transcript)
+
+    def explains(self, students: Transcript) -> bool:
+        """Whether a submission fails with these answers because of the mistake."""
+        return self.finished and self.failed and self.transcript.same_as(students)
+
 
 class Diagnosis:
     """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed.
@@ -105,10 +118,12 @@ class Diagnosis:
     def _explains(self, mistake: Mistake, test: Test, transcript: Transcript) -> bool:
         key = mistake.id, test.name, is_told(transcript)
         attempt = self.attempts.get(key)
-        if attempt is None or (not attempt.finished and transcript.begins_like(attempt.transcript)):
-            attempt = self.attempts[key] = self._take(mistake, test, transcript)
-            self._kept.add(attempt.transcript)
-        return attempt.finished and attempt.failed and attempt.transcript.same_as(transcript)
+        if attempt is not None and attempt.decides(transcript):
+            return attempt.explains(transcript)
+        attempt = self.attempts[key] = self._take(mistake, test, transcript)
+        explains = attempt.explains(transcript)
+        self._kept.add(attempt.transcript)  # may leave digests of it
+        return explains
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> Attempt:
         if mistake.id not in self._subjects:

@@ -47,6 +47,12 @@ OTHERS = """
     together = a + b
   hint: Is any number too large?
 
+- id: adds_a_third
+  in: add
+  replace: a + b
+  with: a + b + 1 / 3
+  hint: Are sums of whole numbers whole?
+
 - id: takes_one_step_too_many
   in: add
   replace: together = a + b
@@ -178,6 +184,15 @@ def recorded(grader: Grader, monkeypatch: pytest.MonkeyPatch) -> Callable[..., N
 
 def attempted(grader: Grader) -> set[str]:
     return {mistake for mistake, *_ in grader.diagnosis(NAME).attempts}
+
+
+def test_answers_that_are_almost_equal_are_named_without_room_for_the_first(grader, monkeypatch):
+    """Of answers that are kept as digests, another processor's last bit would tell nothing."""
+    thirds = [("a + b", f"a + b + {third}") for third in ("1 / 3", "0.33333333331")]
+    monkeypatch.setattr(grader.diagnosis(NAME), "_kept", KeptTranscripts(most_bytes=0))
+    for third in [*thirds, thirds[0]]:
+        assert set(names(grader, third).values()) == {"adds_a_third"}
+    assert named(grader, "adds_one_more") == {"adds_one_more"}
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):

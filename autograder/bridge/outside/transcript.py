@@ -76,6 +76,11 @@ class Transcript:
     def add(self, answer: Answer) -> None:
         self.answers.append(answer)
 
+    @property
+    def is_shortened(self) -> bool:
+        """Whether digests stand in place of the answers."""
+        return any(isinstance(answer.value, Digest) for answer in self.answers)
+
     def same_as(self, other: "Transcript") -> bool:
         return len(self.answers) == len(other.answers) and self.begins_like(other)
 
