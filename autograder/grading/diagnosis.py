@@ -74,7 +74,7 @@ class Diagnosis:
     """Names the known mistakes of one assignment; runs tests on a mistake only when they are needed.
 
     `mistakes` are those that it can name, `attempts` those that have run so far, by mistake, test,
-    and whether a sentence was compared in place of answers.
+    and whether a sentence was compared in place of answers; `kept` limits the room of their answers.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Diagnosis:
         self._watch = watch
         self._subjects: dict[str, RemoteSubject[LoopbackConnection]] = {}
         self.attempts: dict[tuple[str, str, bool], Attempt] = {}
-        self._kept = KeptTranscripts()
+        self.kept = KeptTranscripts()
 
     def name(
         self, failures: Mapping[Test, Transcript], missed: Collection[str]
@@ -122,7 +122,7 @@ class Diagnosis:
             return attempt.explains(transcript)
         attempt = self.attempts[key] = self._take(mistake, test, transcript)
         explains = attempt.explains(transcript)
-        self._kept.add(attempt.transcript)  # may leave digests of it
+        self.kept.add(attempt.transcript)  # may leave digests of it
         return explains
 
     def _take(self, mistake: Mistake, test: Test, transcript: Transcript) -> Attempt:

@@ -189,7 +189,7 @@ def attempted(grader: Grader) -> set[str]:
 def test_answers_that_are_almost_equal_are_named_without_room_for_the_first(grader, monkeypatch):
     """Of answers that are kept as digests, another processor's last bit would tell nothing."""
     thirds = [("a + b", f"a + b + {third}") for third in ("1 / 3", "0.33333333331")]
-    monkeypatch.setattr(grader.diagnosis(NAME), "_kept", KeptTranscripts(most_bytes=0))
+    monkeypatch.setattr(grader.diagnosis(NAME), "kept", KeptTranscripts(most_bytes=0))
     for third in [*thirds, thirds[0]]:
         assert set(names(grader, third).values()) == {"adds_a_third"}
     assert named(grader, "adds_one_more") == {"adds_one_more"}
