@@ -9,6 +9,7 @@ import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from autograder.source.pieces import names_in_dotted, pieces
@@ -54,13 +55,9 @@ def names_used(
     nn as n; n.LayerNorm()` gives `torch.nn.LayerNorm`. `dynamic` lists what looks other names up in
     the same form. Both are empty if the text has no word that can lead to one of the `wanted` names.
     """
+    if wanted is not None and not words_in(text, filename).lead_to(wanted):
+        return {"uses": [], "dynamic": []}
     valid = [piece for piece in pieces(text, filename) if piece.is_valid]
-    if wanted is not None:
-        words = Words()
-        for piece in valid:
-            words.add(piece.nodes)
-        if not words.lead_to(wanted):
-            return {"uses": [], "dynamic": []}
     reader = NameReader([piece.nodes for piece in valid])
     numbers = [piece.cell for piece in valid]
     return {
@@ -69,8 +66,18 @@ def names_used(
     }
 
 
+@lru_cache(maxsize=1)  # as for `pieces`
+def words_in(text: str, filename: str) -> "Words":
+    """Return the words of all pieces that Python can parse. Raises ValueError if a notebook is invalid."""
+    words = Words()
+    for piece in pieces(text, filename):
+        if piece.is_valid:
+            words.add(piece.nodes)
+    return words
+
+
 class Words:
-    """The words of a text with which it can reach what is not its own, collected piece by piece."""
+    """The words of a text with which it can reach what is not its own."""
 
     def __init__(self) -> None:
         self._names = set[str]()

@@ -17,7 +17,6 @@ import torch
 
 from autograder.bridge.inside.absent import Missing, absent_allowed, is_absent
 from autograder.bridge.shared.errors import ENDING, kept_by
-from autograder.source.names_used import Words
 from autograder.source.pieces import Piece
 
 if TYPE_CHECKING:
@@ -135,11 +134,11 @@ class TextLoading:
     spaces: tuple[dict[str, Any], Any]
     limit: LoadingLimit
     skipped: Collection[Place] = ()
+    can_remove_modules: bool = True
     failures: list[BaseException | Place] = field(default_factory=list)
     stopped: list[Place] = field(default_factory=list)
     absent: list[Missing] = field(default_factory=list)
     has_ended: bool = False
-    words: Words = field(default_factory=Words)
     _unbound: set[str] = field(default_factory=set)
     _missing: set[str] = field(default_factory=set)
     _statement: ast.stmt = field(default_factory=ast.Pass)
@@ -166,8 +165,7 @@ class TextLoading:
             self._loop.close()
 
     def _run(self, piece: Piece) -> Any:
-        self.words.add(piece.nodes)
-        if self.words.lead_to(()):
+        if self.can_remove_modules:
             self._modules.keep()
         run = self._completed if piece.waits else _driven
         waiting = iter(zip(piece.tree.body, piece.statements, strict=True))

@@ -37,7 +37,7 @@ from autograder.bridge.shared.graphs import Graphs
 from autograder.bridge.shared.module_state import ModuleState, Snapshot, is_same
 from autograder.bridge.shared.random_states import random_states, seed_all
 from autograder.source import text as source
-from autograder.source.names_used import Words
+from autograder.source.names_used import words_in
 from autograder.source.pieces import pieces
 
 # plain data, or without an interface for tests
@@ -66,7 +66,6 @@ class Server:
         # sends a question to the test's side
         self.exchange: Callable[[dict[str, Any]], dict[str, Any]] | None = None
         self.entries = Entries()
-        self.words: Words | None = None  # those in the text, once it has run
         self.output: tuple[io.TextIOWrapper, ...] = ()  # of a test that reads it: stdout and stderr
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +113,7 @@ class Server:
             (space, names),
             loading.LoadingLimit(limit),
             {(str(name), int(line)) for name, line in skipped},
+            can_remove_modules=words_in(text, filename).lead_to(()),
         )
         nobody = nobody_there(filename, own_shell if "IPython" in text else None)
         with loading.own_settings(), closing(text_loading), nobody:
@@ -126,7 +126,6 @@ class Server:
                 value = text_loading.run(piece)
                 if history:
                     history.end(value)
-        self.words = text_loading.words
         return {
             "errors": [self._failure(failure) for failure in text_loading.failures[:20]],
             "stopped": [list(place) for place in text_loading.stopped[:20]],

@@ -25,7 +25,7 @@ from autograder.bridge.inside.surroundings import (
 from autograder.bridge.shared import wire
 from autograder.bridge.shared.random_states import way_back
 from autograder.source import text as source
-from autograder.source.names_used import names_used
+from autograder.source.names_used import names_used, words_in
 from autograder.source.side_effects import reaches_outside
 from autograder.walls.inside.imports import miss_programs
 
@@ -70,8 +70,7 @@ class Worker(Server):
         fixed = {name: stand_in(self, name, kind) for name, kind in (stand_ins or {}).items()}
         names = Names(space, fixed) if fixed else space
         answer_to_load = self.run_text(text, filename, names, limit, skipped)
-        if self.words is not None:
-            self.entries.expect(self.words)
+        self.entries.expect(words_in(text, filename))
         kinds = {}
         for name in expected:
             with suppress(BaseException):  # raised by the student's property; `find` tells it
