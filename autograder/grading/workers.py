@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 from autograder.bridge.outside.connection import malformed
 from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
-from autograder.bridge.outside.local import LocalStudent, defined_names
-from autograder.bridge.outside.remote import KINDS, RemoteStudent
+from autograder.bridge.outside.local import LocalStudent
+from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.subject import RemoteSubject, Use
 from autograder.bridge.outside.worker_connection import WorkerConnection
@@ -191,8 +191,6 @@ class LoadedSubmission:
 
     def _read_by(self, connection: WorkerConnection) -> RemoteSubject[WorkerConnection]:
         """Let a worker run the text, in a new module."""
-        reference = self._workers.references[self.assignment.name]
-        names = defined_names(reference)
         loaded = connection.request(
             "load",
             LOADING_FACTOR * self.load_seconds,
@@ -202,7 +200,6 @@ class LoadedSubmission:
             limit=min(self.load_seconds, self.budget.left),
             skipped=self.stopped,
             stand_ins=connection.answer_with(self._stand_ins) if self._stand_ins else {},
-            expected=names,
         )
         with malformed("the result of loading"):
             reply = claims.table(loaded)
@@ -215,10 +212,7 @@ class LoadedSubmission:
             self.absent = [
                 (name[:LONGEST_NAME], piece[:LONGEST_NAME], line) for name, line, piece in absent
             ]
-            kinds = claims.table(reply.get("kinds", {}))
-            connection.kinds = {
-                name: claims.one_of(KINDS, kinds[name]) for name in names if name in kinds
-            }
+        reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
         return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
 

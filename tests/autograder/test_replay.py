@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from autograder.bridge.outside.replay import Node, ReplayCache, Request, digest_of_seen
-from autograder.bridge.outside.worker_connection import WorkerConnection
 from autograder.course.reading import load_course
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
@@ -151,42 +150,6 @@ def test_equal_answers_reuse_the_result_without_running_the_test(grader, ran):
     ran.clear()
     assert outcomes(graded(grader, "return x * 2  # in other words")) == ["passed"] * 4
     assert ran == []
-
-
-def test_no_test_asks_for_a_function_that_stood_there_when_the_text_was_read(grader, monkeypatch):
-    sent = []
-    exchange = WorkerConnection.exchange
-
-    def noted(self, operation, arguments, seconds):
-        sent.append(operation)
-        return exchange(self, operation, arguments, seconds)
-
-    monkeypatch.setattr(WorkerConnection, "exchange", noted)
-    assert outcomes(graded(grader, "return 2 * x")) == ["passed"] * 4
-    assert "call" in sent and "find" not in sent
-
-
-@pytest.mark.parametrize(
-    "later",
-    [
-        "class Double:\n    def __call__(self, x): return 2 * x\ndouble = Double()",
-        "def first(x):\n    global double\n    double = first\n    return 2 * x\ndouble = first",
-        "class Odd:\n    __class__ = property(lambda self: 1 / 0)\n    __call__ = lambda self, x: 2 * x\ndouble = Odd()",
-    ],
-    ids=["an object", "a function that replaces itself", "an object whose class fails"],
-)
-def test_a_name_of_another_kind_leaves_the_known_exchanges_to_others(grader, ran, later):
-    graded(grader, "return 2 * x")
-    ran.clear()
-    graded(grader, f"return 2 * x\n{later}\n")
-    ran.clear()
-    assert outcomes(graded(grader, "return 2 * x  # once more")) == ["passed"] * 4
-    assert ran == []
-
-
-def test_a_name_that_is_there_later_is_found(grader):
-    late = "return 2 * x\nkept = double\ndel double\ndef __getattr__(name): return kept\n"
-    assert "There is no" in (graded(grader, late).tests[0].message or "")
 
 
 def test_new_answer_runs_the_test(grader, ran):

@@ -157,17 +157,14 @@ class Server:
 
     def find(self, name: str) -> dict[str, Any]:
         """Return the module's attribute as a `value`, or only its `kind`."""
-        kind = self.kind(name)
-        return {"kind": kind, "value": self.module.__dict__[name] if kind == "value" else None}
-
-    def kind(self, name: str) -> str:
-        """Return what the module has by this name: a function, a class, a value, or nothing."""
         if name not in self.module.__dict__:
-            return "missing"
+            return {"kind": "missing"}
         value = self.module.__dict__[name]
         if isinstance(value, type):
-            return "class"
-        return "value" if isinstance(value, nn.Module) or not callable(value) else "function"
+            return {"kind": "class"}
+        if isinstance(value, nn.Module) or not callable(value):
+            return {"kind": "value", "value": value}
+        return {"kind": "function"}
 
     def get(self, target: list[Any]) -> dict[str, Any]:
         """Return the attribute at the end of a path; callables remain here and are called by path."""

@@ -51,13 +51,11 @@ class Worker(Server):
         skipped: Sequence[Sequence[Any]] = (),
         forbidden: Sequence[str] = (),
         stand_ins: dict[str, bool] | None = None,
-        expected: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Run the text as any server does, once more in a new module, which takes the place of the first one.
 
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
-        answers, and whether they are classes of modules. `kinds` of the answer tells what stands
-        behind those of the `expected` names that tell it.
+        answers, and whether they are classes of modules.
         """
         if self._begin_anew is not None:
             self._forget_module()
@@ -71,11 +69,7 @@ class Worker(Server):
         names = Names(space, fixed) if fixed else space
         answer_to_load = self.run_text(text, filename, names, limit, skipped)
         self.entries.expect(words_in(text, filename))
-        kinds = {}
-        for name in expected:
-            with suppress(BaseException):  # raised by the student's property; `find` tells it
-                kinds[name] = self.kind(name)
-        return {**answer_to_load, "kinds": kinds}
+        return answer_to_load
 
     def _forget_module(self) -> None:
         self._installed.close()

@@ -53,8 +53,6 @@ class Connection:
         self.transcript = Transcript()
         self.reads_output = False  # whether the next test reads what the student's code prints
         self.forbids: Sequence[str] = ()  # the names that it forbids
-        # what the student's module had by some names when it was loaded
-        self.kinds: dict[str, str] = {}
         self.found: dict[str, Any] = {}  # the student's names used by this test
         self.entered: dict[str, Place] = {}  # forbidden names that ran in this test
         self.last_call = ""  # of this test, as a line to paste; empty if it cannot be one

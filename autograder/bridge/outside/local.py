@@ -54,16 +54,6 @@ class LocalStudent:
             raise missing_name(name, self._failures) from None
 
 
-def defined_names(student: LocalStudent) -> list[str]:
-    """Return the names of the functions and classes that the module itself defines."""
-    module_name = student._module.__name__
-    return [
-        name
-        for name, attribute in vars(student._module).items()
-        if callable(attribute) and getattr(attribute, "__module__", None) == module_name
-    ]
-
-
 @contextmanager
 def recording(
     student: LocalStudent, names: Sequence[str], test_file: Path, places: "dict[str, Place]"

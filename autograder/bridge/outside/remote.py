@@ -25,8 +25,6 @@ from autograder.bridge.shared.errors import (
 )
 from autograder.bridge.shared.wire import CallableHandle, Handle, Opaque
 
-KINDS = ("missing", "value", "class", "function")
-
 
 class RemoteStudent:
     """The student's module: `student.attention(q, k, v)`, `student.Head(20, 5, 7)`, `student.CONSTANT`."""
@@ -45,13 +43,13 @@ class RemoteStudent:
         return attributes[name]
 
     def _find(self, name: str) -> Any:
-        kind = self._connection.kinds.get(name)
-        if kind not in ("class", "function"):  # another value can take its place
-            description = self._connection.request("find", name=name)
-            with malformed("a name's description"):
-                kind = claims.one_of(KINDS, claims.table(description)["kind"])
-                if kind == "value":
-                    return adopt(self._connection, description["value"])
+        description = self._connection.request("find", name=name)
+        with malformed("a name's description"):
+            kind = claims.one_of(
+                ("missing", "value", "class", "function"), claims.table(description)["kind"]
+            )
+            if kind == "value":
+                return adopt(self._connection, description["value"])
         if kind == "missing":
             raise missing_name(name, self._load_errors)
         if kind == "class":

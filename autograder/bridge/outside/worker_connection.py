@@ -83,8 +83,6 @@ class WorkerConnection(Connection):
         requests than before and needs a fresh worker. The student's code is not waited for after
         `until` (time.monotonic). Without a cache, nothing is replayed or recorded.
         """
-        # a test asks for a name of another kind
-        test = f"{test} {self.kinds}"
         try:
             with self.ending_at(until):
                 replayed = None
