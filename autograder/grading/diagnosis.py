@@ -11,7 +11,7 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from autograder.bridge.inside.server import Server
 from autograder.bridge.outside.local import load_whole
@@ -109,6 +109,7 @@ class Diagnosis:
         }
         failed = {test.name: (test, transcript) for test, transcript in failures.items()}
 
+        @cache  # the rule asks again, and there may be no room for the answers
         def explains(mistake: Mistake, name: str) -> bool:
             return self._explains(mistake, *failed[name])
 

@@ -16,6 +16,7 @@ from autograder.bridge.outside.subject import RemoteSubject
 from autograder.bridge.outside.transcript import Answer, Digest, KeptTranscripts, Transcript
 from autograder.bridge.shared.errors import Frame, RemoteException, student_raised
 from autograder.course.reading import load_course
+from autograder.grading.diagnosis import Attempt
 from autograder.grading.grader import Grader
 from autograder.grading.preparation import open_grader
 from autograder.grading.suite_run import TrustedExaminee
@@ -193,6 +194,15 @@ def test_answers_that_are_almost_equal_are_named_without_room_for_the_first(grad
     for third in [*thirds, thirds[0]]:
         assert set(names(grader, third).values()) == {"adds_a_third"}
     assert named(grader, "adds_one_more") == {"adds_one_more"}
+
+
+def test_a_mistake_runs_once_in_each_test_of_a_submission_whatever_the_room(grader, monkeypatch):
+    diagnosis = grader.diagnosis(NAME)
+    runs = []
+    monkeypatch.setattr(diagnosis.kept, "add", runs.append)
+    monkeypatch.setattr(Attempt, "decides", lambda attempt, students: False)
+    names(grader, EDITS["forgets_what_came_before"], ("if number < 0:", "if number < -9999:"))
+    assert len(runs) == len(diagnosis.attempts) > 2
 
 
 def test_a_mistake_that_passes_the_failing_tests_takes_no_test(grader, recorded):
