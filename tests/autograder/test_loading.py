@@ -491,7 +491,7 @@ LONG = {
     "a wait": "await __import__('asyncio').sleep(99)\n",
     "a wait that spins": "async def spin():\n    while True:\n        pass\nawait spin()\n",
     "a class": "class Late:\n    while True:\n        pass\n",
-    "a decorator": "@(lambda f: all(iter(int, 1)) or [0 for _ in iter(int, 1)])\ndef late(): pass\n",
+    "a decorator": "@(lambda f: all(iter(int, 1)) or [zero for zero in iter(int, 1) if zero])\ndef late(): pass\n",
     "a block": "with __import__('contextlib').suppress(ValueError):\n    while True: pass\n",
 }
 
