@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from autograder.bridge.outside.endless_calls import SHARE_LEFT, EndlessCalls
+from autograder.bridge.outside.endless_calls import EndlessCalls
 from autograder.bridge.outside.replay import ReplayCache
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.course.markers import BEGIN, parts_of_lines
@@ -96,12 +96,7 @@ class FollowThrough:
     ) -> dict[str, Retry]:
         """Run tests on a submission with the solution in place of these functions and classes."""
         stand_ins = StandIns(self._workers.references[self._assignment.name], replaced)
-        loaded = LoadedSubmission(
-            self._workers, self._assignment, submission.file, stand_ins, submission.budget, endless
-        )
-        # the solution may cure it
-        share = SHARE_LEFT[0] if submission.stopped else 1
-        loaded.load_seconds = submission.load_seconds * share
+        loaded = submission.cured(stand_ins, endless)
         cache = ReplayCache()  # a separate one: part of these answers comes from the solution
         examinee = SubmissionExaminee(loaded, cache, self._watch, again=True)
         retries = {}

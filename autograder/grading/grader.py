@@ -226,19 +226,19 @@ class Grader:
         try:
             examinee = SubmissionExaminee(loaded, self._cache, self.watch)
             endings = examinee.endings(self.session, self.run_seed, prepared.tests)
+            in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]
+            for failure in failures_of_solution(
+                self.session, in_doubt, prepared.reference, self.watch, self.run_seed
+            ):
+                raise failure
+            follow_through = self._follow_through_of(prepared)
+            again = (
+                follow_through.again(loaded, endings, self.run_seed)
+                if self.course.follow_through
+                else {}
+            )
         finally:
             loaded.close()
-        in_doubt = [ending.test for ending in endings if examinee.may_be_ours(ending)]
-        for failure in failures_of_solution(
-            self.session, in_doubt, prepared.reference, self.watch, self.run_seed
-        ):
-            raise failure
-        follow_through = self._follow_through_of(prepared)
-        again = (
-            follow_through.again(loaded, endings, self.run_seed)
-            if self.course.follow_through
-            else {}
-        )
         diagnosis = self.diagnosis(assignment.name)
         missed = [ending.test.name for ending in endings if not ending.passed]
         # what is wrong in the later part itself

@@ -103,16 +103,17 @@ class SubmissionExaminee(Examinee):
             else:
                 return again
         # the first one was alone
+        self._loaded.reaches_outside = True
         others = [*again[1:], *backwards[len(again) :]]
-        return [again[0], *self._once_more(session, run_seed, others, alone=True)]
+        return [again[0], *self._once_more(session, run_seed, others)]
 
     def _once_more(
-        self, session: SuiteSession, run_seed: int, before: Iterable[Ending], alone: bool = False
+        self, session: SuiteSession, run_seed: int, before: Iterable[Ending]
     ) -> Generator[Ending, None, None]:
         """Repeat tests, as long as there is time, the first in a new worker.
 
-        The others are `alone` in one, too, as they are if the text can change more than its own
-        module; otherwise they begin with the text read anew.
+        The others are alone in one, too, if the text can change more than its own module;
+        otherwise they begin with the text read anew.
         """
         is_missing = False
         self._renewal = "worker"
@@ -124,21 +125,29 @@ class SubmissionExaminee(Examinee):
                     yield ending
                 else:
                     (repeat,) = session.examine(self, run_seed, [ending.test])
-                    self._renewal = "worker" if alone or self._loaded.reaches_outside else "text"
+                    self._renewal = "worker" if self._loaded.reaches_outside else "text"
                     is_missing = isinstance(repeat.error, MissingNameError)
                     yield replace(repeat, seconds=round(ending.seconds + repeat.seconds, 3))
         finally:
             self._renewal = "none"
 
     def ending(self, test: Test, run: RunTest) -> Ending:
-        """Return how a test ends; it is repeated at once, in a new worker, if the machine failed or was too busy."""
+        """Return how a test ends; it is repeated at once, in a new worker, if the machine failed or was too busy,
+        or if a used worker ended or failed.
+        """
         known_ending = self._known(test)
         if known_ending is not None:
             return known_ending
         ending = self._tried(test, run, self._renewal)
-        if _is_of_the_machine(ending) and self._budget.has_room:
+        is_for_a_new_one = _is_of_the_machine(ending) or self._may_be_of_the_worker(ending)
+        if is_for_a_new_one and self._budget.has_room:
             ending = self._tried(test, run, "worker")
         return self._counted(ending)
+
+    def _may_be_of_the_worker(self, ending: Ending) -> bool:
+        """Whether what a worker did before may have ended it, or left too little memory."""
+        is_of_process = isinstance(ending.error, (StudentCrashedError, *UNFINISHED))
+        return is_of_process and self._loaded.is_in_used_worker
 
     def _known(self, test: Test) -> Ending | None:
         """Return the ending of a test that counts already, that has passed in a process which this one replaces,

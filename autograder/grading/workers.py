@@ -59,7 +59,7 @@ class WorkerFactory:
         self, assignment: Assignment, file: SourceFile, budget: Budget | None = None
     ) -> str:
         """Return a digest of the code without comments and layout, computed in a worker that does not run the code."""
-        with closing(self.connect(assignment, budget=budget)) as reader:
+        with closing(self.connect(assignment, budget)) as reader:
             answer = reader.request("outline", text=file.text, filename=_name(assignment, file))
             with malformed("a digest"):
                 return claims.text(answer)
@@ -67,22 +67,14 @@ class WorkerFactory:
     def close(self) -> None:
         self.sandbox.close()
 
-    def connect(
-        self,
-        assignment: Assignment,
-        endless: EndlessCalls | None = None,
-        budget: Budget | None = None,
-    ) -> WorkerConnection:
-        """Start a worker.
-
-        `endless` counts the calls that did not end; later ones have less time.
-        """
+    def connect(self, assignment: Assignment, budget: Budget | None = None) -> WorkerConnection:
+        """Start a worker."""
         # the budget of a submission adds to the clock what the machine withheld; the fork server,
         # which cannot know that, waits for as long as the budget ever does
         seconds = CLOCK_FACTOR * assignment.limits.submission_seconds
         limits = assignment.limits.model_copy(update={"submission_seconds": seconds})
         worker = self.sandbox.spawn(limits, assignment.preload)
-        return WorkerConnection(worker, assignment.limits.call_seconds, endless, budget)
+        return WorkerConnection(worker, assignment.limits.call_seconds, budget)
 
 
 class LoadedSubmission:
@@ -96,16 +88,14 @@ class LoadedSubmission:
         workers: WorkerFactory,
         assignment: Assignment,
         file: SourceFile,
-        stand_ins: StandIns | None = None,
         budget: Budget | None = None,
-        endless: EndlessCalls | None = None,
     ) -> None:
         self._workers = workers
         self.assignment = assignment
         self.file = file
         self.budget = budget or Budget()
         self._forbidden = list(workers.forbidden.get(assignment.name, ()))
-        self._stand_ins = stand_ins
+        self._stand_ins: StandIns | None = None
         self.load_seconds = assignment.limits.load_seconds
         self._subject: RemoteSubject[WorkerConnection] | None = None
         self.names = NamesInText([], [])  # as a worker found them, if a test forbids some
@@ -116,25 +106,62 @@ class LoadedSubmission:
         # modules that are not there, with the place of the import
         self.absent: list[tuple[str, str, int]] = []
         self.failures: list[RemoteException] = []  # while it was loaded
-        self.endless = endless or EndlessCalls()
+        self.endless = EndlessCalls()
         self.is_shared = False  # whether the next worker is for several tests, one after the other
         # whether it can change what reading it anew does not undo; None before a shared worker is asked
         self.reaches_outside: bool | None = None
         self._hopeless: StudentError | None = None
+        self._original: LoadedSubmission | None = None  # with nothing of the solution in it
+        self._idle: WorkerConnection | None = None  # read the text, and may read it anew
+
+    def cured(self, stand_ins: StandIns, endless: EndlessCalls) -> "LoadedSubmission":
+        """Return the same submission with the solution in place of some names.
+
+        It reads the text in the worker of this one, which is not called any more, if reading it
+        anew undoes all that it did. The caller closes it before this one.
+        """
+        if self._subject is not None and self.reaches_outside is False:
+            self._idle = self._subject.connection
+            self._subject = None
+        cured = LoadedSubmission(self._workers, self.assignment, self.file, self.budget)
+        cured._stand_ins = stand_ins
+        cured.endless = endless
+        cured._original = self
+        # the solution may cure what was stopped
+        cured.load_seconds = self.load_seconds * (SHARE_LEFT[0] if self.stopped else 1)
+        return cured
+
+    @property
+    def is_in_used_worker(self) -> bool:
+        """Whether its worker has read the text before, without the solution in it."""
+        return self._subject is not None and self._subject.connection is self._lent
+
+    @property
+    def _lent(self) -> WorkerConnection | None:
+        return self._original._idle if self._original is not None else None
 
     def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
         """Return a subject with a running worker; raises StudentError if loading fails."""
         if self._hopeless is not None:
             raise self._hopeless
-        if self._subject is not None and renewal == "text" and not self._subject.connection.dead:
+        connection = self._worker_to_use_again(renewal)
+        if connection is not None:
             try:
-                self._subject = self._read_by(self._subject.connection)
+                self._subject = self._read_by(connection)
             except StudentError:
                 renewal = "worker"
         if self._subject is None or renewal == "worker" or self._subject.connection.dead:
             self.close()
             self._subject = self._open()
         return self._subject
+
+    def _worker_to_use_again(self, renewal: Renewal) -> WorkerConnection | None:
+        """Return the living worker that is to read the text anew, if one is."""
+        if renewal == "text" and self._subject is not None:
+            connection: WorkerConnection | None = self._subject.connection
+        else:
+            connection = self._lent if renewal == "none" and self._subject is None else None
+        return None if connection is None or connection.dead else connection
 
     @property
     def problems_of_loading(self) -> list[str]:
@@ -155,9 +182,12 @@ class LoadedSubmission:
         return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]
 
     def close(self) -> None:
-        if self._subject is not None:
+        """Close the workers, but not one that is lent."""
+        if self._subject is not None and not self.is_in_used_worker:
             self._subject.connection.close()
-            self._subject = None
+        if self._idle is not None:
+            self._idle.close()
+        self._subject = self._idle = None
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -173,7 +203,7 @@ class LoadedSubmission:
 
     def _load(self) -> RemoteSubject[WorkerConnection]:
         """Load the text in a new worker, which answers what is asked about the text before it runs a line."""
-        connection = self._workers.connect(self.assignment, self.endless, self.budget)
+        connection = self._workers.connect(self.assignment, self.budget)
         try:
             if self._forbidden and not self.times and self._stand_ins is None:
                 self.names = self._read_names(connection)
@@ -181,7 +211,7 @@ class LoadedSubmission:
                 self.reaches_outside = self._may_reach_outside(connection)
             if connection.dead:
                 connection.close()
-                connection = self._workers.connect(self.assignment, self.endless, self.budget)
+                connection = self._workers.connect(self.assignment, self.budget)
             subject = self._read_by(connection)
         except StudentError:
             connection.close()
@@ -191,6 +221,7 @@ class LoadedSubmission:
 
     def _read_by(self, connection: WorkerConnection) -> RemoteSubject[WorkerConnection]:
         """Let a worker run the text, in a new module."""
+        connection.endless = self.endless
         loaded = connection.request(
             "load",
             LOADING_FACTOR * self.load_seconds,

@@ -223,7 +223,8 @@ def sleep(): time.sleep(10**6)
 def call_in_vain(sandbox: Sandbox, name: str) -> tuple[StudentTimeoutError, Counter[str]]:
     """Make a call that never returns; return how it ended, and the calls recorded as endless."""
     endless = EndlessCalls()
-    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5, endless)
+    connection = WorkerConnection(sandbox.spawn(Limits()), 0.5)
+    connection.endless = endless
     try:
         connection.request("load", 120, text=TEXT, filename="loops.py")
         with pytest.raises(StudentTimeoutError) as late:

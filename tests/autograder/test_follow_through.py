@@ -307,3 +307,61 @@ def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(
     full = course.assignment(HEADS).limits.load_seconds
     assert asked[0] == LOADING_FACTOR * full and asked[-1] == SHARE_LEFT[0] * LOADING_FACTOR * full
     assert any(test.outcome == "followed" for test in of_part(grade, "head"))
+
+
+def is_tried_in_a_used_worker(grader: Grader, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a text of 03 is read with the solution in place of a part by a worker that has read it before."""
+    graded(grader, HEADS, text)  # the stub's answers are known now
+    loads: list[tuple[WorkerConnection, bool]] = []
+    request = WorkerConnection.request
+
+    def noted(self, operation, seconds=None, **arguments):
+        if operation == "load":
+            loads.append((self, bool(arguments["stand_ins"])))
+        return request(self, operation, seconds, **arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WorkerConnection, "request", noted)
+        grade = graded(grader, HEADS, text)
+    assert any(test.outcome == "followed" for test in of_part(grade, "head"))
+    ((connection, _),) = [load for load in loads if load[1]]
+    return [connection for connection, _ in loads].index(connection) < len(loads) - 1
+
+
+def test_a_later_part_is_tried_in_the_worker_of_the_repeats(course, grader, monkeypatch):
+    text = solution_of(course, HEADS, ATTENTION_WRONG)
+    assert is_tried_in_a_used_worker(grader, text, monkeypatch)
+
+
+@pytest.mark.parametrize("addition", [" + torch.tensor(sys.maxsize % 2)", " + time.time() % 1"])
+def test_a_later_part_has_a_new_worker_if_reading_anew_does_not_undo_all(
+    course, grader, monkeypatch, addition
+):
+    """The text could change another module, or its tests answer otherwise when they are repeated."""
+    edit = (ATTENTION_WRONG[0], f"return weights @ v{addition}, weights")
+    text = f"import {'sys' if 'sys' in addition else 'time'}\n{solution_of(course, HEADS, edit)}"
+    assert not is_tried_in_a_used_worker(grader, text, monkeypatch)
+
+
+def test_what_a_worker_did_before_costs_nothing_with_the_solution(course, grader, monkeypatch):
+    """The text deceives the grader about what it can change, and ends the process when a test follows another."""
+    request = WorkerConnection.request
+
+    def deceived(self, operation, seconds=None, **arguments):
+        answer = request(self, operation, seconds, **arguments)
+        return False if operation == "reaches_outside" else answer
+
+    monkeypatch.setattr(WorkerConnection, "request", deceived)
+    wrong = "sys.is_used = True; return weights @ v + 1, weights"
+    text = solution_of(
+        course,
+        HEADS,
+        (ATTENTION_WRONG[0], wrong),
+        (
+            "        return output\n",
+            "        hasattr(sys, 'is_used') and os._exit(1)\n        return output\n",
+        ),
+    )
+    grade = graded(grader, HEADS, f"import os, sys\n{text}")
+    head = of_part(grade, "head")
+    assert sum(test.score for test in head) == sum(test.max_score for test in head)

@@ -35,21 +35,18 @@ _ENDINGS = {
 class WorkerConnection(Connection):
     """Requests over a worker's socket, each with a deadline.
 
-    A dead or silent worker is never used again.
+    A dead or silent worker is never used again. `endless` counts the calls that did not end; later
+    ones have less time.
     """
 
     def __init__(
-        self,
-        worker: "WorkerProcess",
-        call_seconds: float,
-        endless: EndlessCalls | None = None,
-        budget: Budget | None = None,
+        self, worker: "WorkerProcess", call_seconds: float, budget: Budget | None = None
     ) -> None:
         super().__init__()
         self.worker = worker
         self._socket = ReplaySocket(worker.socket)
         self.call_seconds = call_seconds
-        self._endless = endless or EndlessCalls()
+        self.endless = EndlessCalls()
         self._budget = budget or Budget()
         self._counted = 0.0
         self._waited = 0.0
@@ -130,7 +127,7 @@ class WorkerConnection(Connection):
         except StudentError:
             raise
         except DeadlineExceededError as late:
-            raise self._ended(self._endless.too_late(name, late)) from None
+            raise self._ended(self.endless.too_late(name, late)) from None
         except (EOFError, OSError):
             self._raise_if_dead()  # it died in a nested call, whose error is more precise
             raise self._ended(StudentCrashedError(self._exit_reason())) from None
@@ -146,7 +143,7 @@ class WorkerConnection(Connection):
 
     def _deadline(self, name: str, seconds: float, until: float) -> Deadline:
         """Return the deadline of a call, which is shorter for a name that timed out before."""
-        share = self._endless.share_left(name)
+        share = self.endless.share_left(name)
         seconds = min(self._budget.left, seconds * share)
         return Deadline(seconds, self.worker, min(until, self._budget.until))
 
