@@ -133,21 +133,20 @@ class SubmissionExaminee(Examinee):
 
     def ending(self, test: Test, run: RunTest) -> Ending:
         """Return how a test ends; it is repeated at once, in a new worker, if the machine failed or was too busy,
-        or if a used worker ended or failed.
+        or if it failed in a used worker, which what the worker did before may have caused.
         """
         known_ending = self._known(test)
         if known_ending is not None:
             return known_ending
         ending = self._tried(test, run, self._renewal)
-        is_for_a_new_one = _is_of_the_machine(ending) or self._may_be_of_the_worker(ending)
-        if is_for_a_new_one and self._budget.has_room:
+        if self._is_for_a_new_worker(ending):
             ending = self._tried(test, run, "worker")
         return self._counted(ending)
 
-    def _may_be_of_the_worker(self, ending: Ending) -> bool:
-        """Whether what a worker did before may have ended it, or left too little memory."""
-        is_of_process = isinstance(ending.error, (StudentCrashedError, *UNFINISHED))
-        return is_of_process and self._loaded.is_in_used_worker
+    def _is_for_a_new_worker(self, ending: Ending) -> bool:
+        if ending.error is not None and self._loaded.is_in_used_worker:
+            return not self._budget.is_spent
+        return _is_of_the_machine(ending) and self._budget.has_room
 
     def _known(self, test: Test) -> Ending | None:
         """Return the ending of a test that counts already, that has passed in a process which this one replaces,

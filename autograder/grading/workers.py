@@ -111,34 +111,29 @@ class LoadedSubmission:
         # whether it can change what reading it anew does not undo; None before a shared worker is asked
         self.reaches_outside: bool | None = None
         self._hopeless: StudentError | None = None
-        self._original: LoadedSubmission | None = None  # with nothing of the solution in it
-        self._idle: WorkerConnection | None = None  # read the text, and may read it anew
+        # read the text for another one, and may read it anew; closed with this one
+        self._used_worker: WorkerConnection | None = None
 
     def cured(self, stand_ins: StandIns, endless: EndlessCalls) -> "LoadedSubmission":
         """Return the same submission with the solution in place of some names.
 
-        It reads the text in the worker of this one, which is not called any more, if reading it
-        anew undoes all that it did. The caller closes it before this one.
+        It takes over the worker of this one if reading the text anew undoes all that the worker
+        did, and there is time for repeating what fails in it.
         """
-        if self._subject is not None and self.reaches_outside is False:
-            self._idle = self._subject.connection
-            self._subject = None
         cured = LoadedSubmission(self._workers, self.assignment, self.file, self.budget)
         cured._stand_ins = stand_ins
         cured.endless = endless
-        cured._original = self
         # the solution may cure what was stopped
         cured.load_seconds = self.load_seconds * (SHARE_LEFT[0] if self.stopped else 1)
+        if self._subject is not None and self.reaches_outside is False and self.budget.has_room:
+            cured._used_worker = self._subject.connection
+            self._subject = None
         return cured
 
     @property
     def is_in_used_worker(self) -> bool:
-        """Whether its worker has read the text before, without the solution in it."""
-        return self._subject is not None and self._subject.connection is self._lent
-
-    @property
-    def _lent(self) -> WorkerConnection | None:
-        return self._original._idle if self._original is not None else None
+        """Whether its worker has read the text before, for another one."""
+        return self._subject is not None and self._subject.connection is self._used_worker
 
     def subject(self, renewal: Renewal = "none") -> RemoteSubject[WorkerConnection]:
         """Return a subject with a running worker; raises StudentError if loading fails."""
@@ -157,10 +152,11 @@ class LoadedSubmission:
 
     def _worker_to_use_again(self, renewal: Renewal) -> WorkerConnection | None:
         """Return the living worker that is to read the text anew, if one is."""
-        if renewal == "text" and self._subject is not None:
-            connection: WorkerConnection | None = self._subject.connection
-        else:
-            connection = self._lent if renewal == "none" and self._subject is None else None
+        connection = None
+        if self._subject is None and renewal == "none":
+            connection = self._used_worker
+        elif self._subject is not None and renewal == "text":
+            connection = self._subject.connection
         return None if connection is None or connection.dead else connection
 
     @property
@@ -182,12 +178,11 @@ class LoadedSubmission:
         return [*problems, *sentences_about(failed_alone(self.failures, missing), file)]
 
     def close(self) -> None:
-        """Close the workers, but not one that is lent."""
-        if self._subject is not None and not self.is_in_used_worker:
+        if self._used_worker is not None and not self.is_in_used_worker:
+            self._used_worker.close()
+        if self._subject is not None:
             self._subject.connection.close()
-        if self._idle is not None:
-            self._idle.close()
-        self._subject = self._idle = None
+        self._subject = self._used_worker = None
 
     def _open(self, again: bool = False) -> RemoteSubject[WorkerConnection]:
         """Load the text, and once more if loading fails, unless it ended at its time limit."""
@@ -213,7 +208,7 @@ class LoadedSubmission:
                 connection.close()
                 connection = self._workers.connect(self.assignment, self.budget)
             subject = self._read_by(connection)
-        except StudentError:
+        except BaseException:
             connection.close()
             raise
         self.times += 1

@@ -2,7 +2,7 @@
 
 This is a cautious reading of names: what it does not know counts as a change. A text that hides
 from it what it changes loses only this: its failing tests are repeated in one worker, not each in
-one of its own.
+one of its own. What fails there with the solution in place of a part has another one.
 """
 
 import ast
@@ -89,7 +89,7 @@ def _names_a_change(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return _is_special(node.attr) or _can_change(node.attr)
     if isinstance(node, ast.alias):
-        return any(map(_can_change, node.name.split(".")))
+        return node.name.startswith("set") or any(map(_can_change, node.name.split(".")))
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return any(map(_can_change, names_in_dotted(node.value)))
     return False

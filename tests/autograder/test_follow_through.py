@@ -343,25 +343,82 @@ def test_a_later_part_has_a_new_worker_if_reading_anew_does_not_undo_all(
     assert not is_tried_in_a_used_worker(grader, text, monkeypatch)
 
 
-def test_what_a_worker_did_before_costs_nothing_with_the_solution(course, grader, monkeypatch):
-    """The text deceives the grader about what it can change, and ends the process when a test follows another."""
+def deceived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the grader believe that a text cannot change more than its own module."""
     request = WorkerConnection.request
 
-    def deceived(self, operation, seconds=None, **arguments):
+    def reaches_nothing(self, operation, seconds=None, **arguments):
         answer = request(self, operation, seconds, **arguments)
         return False if operation == "reaches_outside" else answer
 
-    monkeypatch.setattr(WorkerConnection, "request", deceived)
-    wrong = "sys.is_used = True; return weights @ v + 1, weights"
+    monkeypatch.setattr(WorkerConnection, "request", reaches_nothing)
+
+
+ENDS = {
+    "the process": "os._exit(1)",
+    "the memory": "raise MemoryError",
+    "an ordinary error": "raise ValueError",
+    "a wrong answer": "return output + 1",
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_what_a_worker_did_before_costs_nothing_with_the_solution(course, grader, monkeypatch, end):
+    """The text fails where the wrong part has run before in the same process."""
+    deceived(monkeypatch)
+    used = "        if hasattr(sys, 'is_used'):\n            "
     text = solution_of(
         course,
         HEADS,
-        (ATTENTION_WRONG[0], wrong),
-        (
-            "        return output\n",
-            "        hasattr(sys, 'is_used') and os._exit(1)\n        return output\n",
-        ),
+        (ATTENTION_WRONG[0], "sys.is_used = True; return weights @ v + 1, weights"),
+        ("        return output\n", f"{used}{end}\n        return output\n"),
     )
     grade = graded(grader, HEADS, f"import os, sys\n{text}")
     head = of_part(grade, "head")
     assert sum(test.score for test in head) == sum(test.max_score for test in head)
+
+
+def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, grader, monkeypatch):
+    """Parts are tried with other names of the solution, so not in the worker that has had them."""
+    text = solution_of(
+        course,
+        COUNTS,
+        ("    for name, size in asdict(config).items():\n", "    for name, size in ():\n"),
+        ("return widen + narrow", "return 1 + widen + narrow"),
+    )
+    read = []
+    request = WorkerConnection.request
+
+    def noted(self, operation, seconds=None, **arguments):
+        if operation == "load" and arguments["stand_ins"]:
+            read.append(self)
+        return request(self, operation, seconds, **arguments)
+
+    monkeypatch.setattr(WorkerConnection, "request", noted)
+    graded(grader, COUNTS, text)
+    assert len({id(connection) for connection in read}) == len(read) > 1
+
+
+def test_an_assertion_in_the_solution_is_an_error_of_the_line_that_asks(course, grader):
+    """PyTorch asserts that heads divide a width; the text asks for the opposite while it is loaded."""
+    wrong = ("        return self.norm2(", "        return 1 + self.norm2(")
+    asks = (
+        "try:\n    TransformerEncoderBlock(7, 2, 8)\nexcept Exception as error:\n    kept = error\n"
+    )
+    grade = graded(grader, BLOCKS, f"{solution_of(course, BLOCKS, wrong)}\n{asks}")
+    assert grade.status == "graded"
+    assert any(test.outcome == "followed" for test in of_part(grade, "encoder"))
+
+
+def test_a_text_begins_with_the_same_random_numbers_whenever_it_is_read():
+    found = []
+    state = torch.default_generator.get_state()
+    for seeds in ([], [5]):
+        torch.default_generator.set_state(state)
+        worker = Worker(ModuleType("begins"))
+        for seed in seeds:
+            worker.seed(seed)
+        for _ in range(2):
+            worker.load("import torch\nx = torch.rand(1).item()", "begins.py")
+            found.append(worker.module.x)
+    assert len(set(found)) == 1

@@ -44,6 +44,7 @@ OUTSIDE = {
     "a list in a library": "from torch import nn\nnn.Linear.names.append('x')",
     "a library's own table": "from copy import Table\nTable.update(x=1)",
     "a setting of a library": "import numpy as np\nnp.setbufsize(16)",
+    "a setting of a library by its own name": "from numpy import seterr\nseterr(divide='raise')",
     "what a layer holds of a library": "class Head:\n    def f(self):\n        self.act.calls = 1",
     "a ready-made model": "from transformers import GPT2Config\ndef f(x):\n    GPT2Config().attribute_map[x] = 1",
     "fields of a library": "import copy\ndef f(x):\n    for table in vars(copy).values():\n        table[x] = 1",

@@ -5,7 +5,7 @@ import linecache
 import socket
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from autograder.bridge.inside.surroundings import (
     nobody_there,
 )
 from autograder.bridge.shared import wire
-from autograder.bridge.shared.random_states import way_back
+from autograder.bridge.shared.random_states import seed_all, way_back
 from autograder.source import text as source
 from autograder.source.names_used import names_used, words_in
 from autograder.source.side_effects import reaches_outside
@@ -40,8 +40,9 @@ class Worker(Server):
 
     def __init__(self, module: types.ModuleType) -> None:
         super().__init__(module)
-        self._begin_anew: Callable[[], None] | None = None  # before the first loading
+        self._begin_anew = way_back()  # to the random numbers of a new worker
         self._installed = ExitStack()
+        self._is_loaded = False
 
     def load(
         self,
@@ -57,11 +58,10 @@ class Worker(Server):
         `forbidden` lists names whose use is recorded. `stand_ins` are names that the other side
         answers, and whether they are classes of modules.
         """
-        if self._begin_anew is not None:
+        if self._is_loaded:
             self._forget_module()
-            self._begin_anew()  # with the random numbers of a new worker
-        else:
-            self._begin_anew = way_back()
+        self._is_loaded = True
+        self._begin_anew()
         self.entries = Entries(forbidden)
         self._installed = self.entries.install()
         space = self.module.__dict__
@@ -110,6 +110,7 @@ def exchange(server: Worker, sock: socket.socket, question: dict[str, Any]) -> d
 
 def rehearse() -> None:
     """Run every common code path once, so that forks of this process share its pages and imports."""
+    seed_all(0)  # all workers begin with the same random numbers
     server = Worker(types.ModuleType("rehearsal"))
     server.seed(0)
     text = Path(__file__).with_name("rehearsal.py.txt").read_text("utf-8")
