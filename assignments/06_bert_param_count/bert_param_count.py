@@ -53,7 +53,7 @@
 # $F$ the width inside the feed-forward layer, $N$ layers, $H$ heads.
 
 # %%
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def refuse_bad_sizes(config: BertConfig | GPT2Config, width: str, heads: str) ->
     heads (768 numbers make 12 heads of 64; 770 do not). The sentence names the field and its value;
     where width and heads do not fit together, one of the two is enough.
     """
-    # TODO: look at every field (`asdict(config)` gives names and values), then at width and heads together
+    # TODO: look at every field (`vars(config)` gives names and values), then at width and heads together
     raise NotImplementedError("refuse_bad_sizes is not written yet.")
 
 
