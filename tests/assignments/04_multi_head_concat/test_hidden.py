@@ -36,14 +36,12 @@ def two_multi_heads(student, reference, num_heads=H, width=C, bias=True):
     return theirs, ours
 
 
-def two_fused(student, reference, num_heads=H, width=C, loudness=1.0):
-    """The student's fused module and ours, with the same fresh weights; `loudness` enlarges the scores.
+def two_fused(student, reference, num_heads=H, width=C):
+    """The student's fused module and ours, with the same fresh weights.
 
     A bias that only the student's has becomes 0: that there is none is a test of its own.
     """
     ours = checks.randomize(reference.FusedMultiHeadAttention(width, num_heads).double(), scale=0.3)
-    with torch.no_grad():
-        ours.W_qkv.weight *= loudness
     theirs = student.FusedMultiHeadAttention(width, num_heads).double()
     tables, own = dict(theirs.named_parameters()), dict(ours.named_parameters())
     if tables.keys() <= own.keys():
@@ -65,17 +63,40 @@ def pytorch_layer(num_heads, queries_keys_values, projection):
     return layer
 
 
-def every_gradient_arrives(output_of_sources, sources):
-    """The output depends on each of the named tensors, as its gradients say, and changes with them."""
-    output = output_of_sources()
+def not_cut_off(output):
+    """Gradients can flow back through the output."""
     cut = "The output is cut off from the parameters: no gradient can flow back through it."
     checks.true(checks.tensor(output).numel() > 0 and output.requires_grad, cut, public=cut)
+
+
+def gradients_agree(output, sources, expected, known):
+    """Under one random direction, the named sources of the output have the gradients of the known ones, in order."""
+    not_cut_off(output)
+    direction = torch.randn_like(expected)
+    found = torch.autograd.grad(
+        output, list(sources.values()), direction.to(output.dtype), materialize_grads=True
+    )
+    wanted = torch.autograd.grad(expected, known, direction)
+    for name, gradient, right in zip(sources, found, wanted, strict=True):
+        checks.close(gradient, right, f"the gradient of {name}", atol=1e-6)
+
+
+def every_gradient_arrives(output_of_sources, sources, parts=lambda gradients: {}):
+    """The output depends on each of the named tensors, as its gradients say, and changes with them.
+
+    `parts` names parts of these gradients, from which something must arrive as well.
+    """
+    output = output_of_sources()
+    not_cut_off(output)
     pull = torch.randn(output.shape).to(output.dtype)
     gradients = torch.autograd.grad(output, list(sources.values()), pull, allow_unused=True)
     for name, gradient in zip(sources, gradients, strict=True):
         silent = f"No gradient reaches {name}, so it can never learn."
         checks.true(gradient is not None and bool(gradient.any()), silent, public=silent)
-    checks.gradients_predict(output_of_sources, *sources.values())
+    for name, part in parts(gradients).items():
+        silent = f"No gradient reaches {name}, so they can never learn."
+        checks.true(bool(part.any()), silent, public=silent)
+    checks.gradients_predict(output_of_sources, *sources.values(), cotangent=pull)
 
 
 def change(parameter, rows=slice(None)):
@@ -132,41 +153,43 @@ def test_heads_equal_pytorch(student, reference):
 def test_heads_learn(student, reference):
     """With a bias in the projection, output and gradients are right and the input keeps its numbers."""
     theirs, ours = two_multi_heads(student, reference)
-    x = sentence()
-    checks.input_untouched(theirs, x)
-    checks.close(theirs(x), ours(x), "the output with bias=True")
-    checks.gradients_close(theirs, ours, x)
-    checks.parameter_gradients_close(theirs, ours, x)
+    x, tables = sentence().requires_grad_(), dict(ours.named_parameters())
+    output, expected = checks.input_untouched(theirs, x.clone()), ours(x)
+    checks.close(output, expected, "the output with bias=True")
+    own = dict(theirs.named_parameters())
+    sources = {"the input": x} | {name: own[name] for name in tables}
+    gradients_agree(output, sources, expected, [x, *tables.values()])
 
 
 @task("heads", 2.6, forbids=READY_MADE, promise="all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
+    mha = checks.randomize(student.MultiHeadAttention(9, 3, BLOCK).double())
+    tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
+    unknown = "No table of a head is among the parameters of the module."
+    checks.true("heads.0.query.weight" in tables, unknown, public=unknown)
     for batch, training in [(1, True), (2, False)]:
-        mha = checks.randomize(student.MultiHeadAttention(C, H, BLOCK).double()).train(training)
-        tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
-        unknown = "No table of a head is among the parameters of the module."
-        checks.true("heads.0.query.weight" in tables, unknown, public=unknown)
-        x = sentence(batch)
-        every_gradient_arrives(lambda mha=mha, x=x: mha(x), tables)
+        mha.train(training)
+        x = torch.randn(batch, 4, 9).double()
+        every_gradient_arrives(lambda x=x: mha(x), tables)
 
 
 @task("heads", 0.4, needs="test_every_head_is_known_to_pytorch", forbids=READY_MADE,
       promise="head 0 fills the first D columns.")
 def test_each_head_keeps_its_columns(student):
     """Change the values or queries of one head, and only its columns of the concatenation change."""
+    mha = student.MultiHeadAttention(15, 3, BLOCK).double()
+    tables = dict(mha.named_parameters())
+    for _, parameter in sorted(tables.items()):
+        change(parameter)
+    with torch.no_grad():
+        mha.proj.weight.copy_(torch.eye(15))
     for name in ("value", "query"):
-        mha = student.MultiHeadAttention(C, H, BLOCK).double()
-        tables = dict(mha.named_parameters())
-        for _, parameter in sorted(tables.items()):
-            change(parameter)
-        with torch.no_grad():
-            mha.proj.weight.copy_(torch.eye(C))
 
-        def touch(h, tables=tables, name=name):
+        def touch(h, name=name):
             change(tables[f"heads.{h}.{name}.weight"])
 
-        checks.heads_local(mha, sentence(), H, touch)
+        checks.heads_local(mha, torch.randn(B, T, 15).double(), 3, touch)
 
 
 # Part 2: cutting and gluing
@@ -223,32 +246,32 @@ def test_fused_equals_pytorch(student, reference):
     for num_heads, width, training in [(1, C, True), (11, 33, False)]:
         theirs, ours = two_fused(student, reference, num_heads, width)
         layer = pytorch_layer(num_heads, ours.W_qkv.weight, ours.W_out.weight)
-
-        def attend(x, layer=layer):
-            return layer(x, x, x, need_weights=False)[0]
-
-        x = torch.randn(2, T, width).double()
+        x = torch.randn(2, T, width).double().requires_grad_()
+        expected, _ = layer(x, x, x, need_weights=False)
         what = f"the output with d_model={width}, n_heads={num_heads} and no mask"
-        output = theirs.train(training)(x)
+        output = theirs.train(training)(x.clone())
         checks.dtype(output, torch.float64, what)
-        checks.close(output, attend(x), what)
-        checks.gradients_close(theirs, attend, x)
-        checks.parameter_gradients_close(theirs, ours, x)
+        checks.close(output, expected, what)
+        sources = {"the input": x, "W_qkv.weight": theirs.W_qkv.weight, "W_out.weight": theirs.W_out.weight}
+        gradients_agree(output, sources, expected, [x, layer.in_proj_weight, layer.out_proj.weight])
 
 
 @task("fused", 1.25, forbids=READY_MADE,
       promise="its rows are first all queries, then all keys, then all values")
 def test_every_third_of_the_matrix_can_be_trained(student):
     """Gradients reach the queries, keys and values of W_qkv and W_out, in training and in evaluation."""
+    fused = checks.randomize(student.FusedMultiHeadAttention(C, H).double())
+    tables = {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight}
+
+    def thirds(gradients):
+        names = (f"the rows of W_qkv for the {kind}" for kind in ("queries", "keys", "values"))
+        return dict(zip(names, gradients[0].chunk(3), strict=True))
+
     for batch, training in [(1, True), (2, False)]:
-        fused = checks.randomize(student.FusedMultiHeadAttention(C, H).double()).train(training)
-        x, tables = sentence(batch), {"W_qkv": fused.W_qkv.weight, "W_out": fused.W_out.weight}
-        every_gradient_arrives(lambda fused=fused, x=x: fused(x, causal_mask()), tables)
-        (gradient,) = torch.autograd.grad(fused(x).square().sum(), fused.W_qkv.weight)
-        for name, rows in zip(("queries", "keys", "values"), gradient.chunk(3), strict=True):
-            silent = f"No gradient reaches the rows of W_qkv for the {name}, so they can never learn."
-            checks.true(bool(rows.any()), silent, public=silent)
-        checks.gradients_predict(lambda fused=fused, x=x: fused(x), *tables.values())
+        fused.train(training)
+        x = sentence(batch)
+        every_gradient_arrives(lambda x=x: fused(x, causal_mask()), tables)
+        every_gradient_arrives(lambda x=x: fused(x), tables, thirds)
 
 
 @task("fused", 2, forbids=READY_MADE, promise=(
@@ -268,30 +291,31 @@ def test_fused_obeys_the_mask(student, reference):
     for mask in (scattered, own):
         mask |= torch.eye(T, dtype=torch.bool)                                         # each may attend to itself
     masks = {"causal": causal, "padding": padding, "scattered": scattered, "different": own}
-    for loudness in (1.0, 30.0):
-        theirs, ours = two_fused(student, reference, loudness=loudness)
+    theirs, ours = two_fused(student, reference)
+    for scores, loudness in (("gentle", 1.0), ("loud", 30.0)):
+        with torch.no_grad():
+            for module in (theirs, ours):
+                module.W_qkv.weight *= loudness
+        theirs.train(scores == "gentle")
         for name, mask in masks.items():
             x = sentence(many if mask is padding else B)
-            scores = "loud" if loudness > 1 else "gentle"
             what = f"the output under a {name} mask of shape {tuple(mask.shape)} and {scores} scores"
-            theirs.train(loudness == 1.0)
-            checks.close(theirs(x, mask), ours(x, mask), what)
+            expected = ours(x, mask)
+            checks.close(checks.input_untouched(theirs, x, mask), expected, what)
         x = sentence()
         checks.close(theirs(x), ours(x), "the output without a mask, in a call after one with a mask,")
-    for mask in masks.values():
-        checks.input_untouched(theirs, sentence(many if mask is padding else B), mask)
 
 
 @task("fused", 0.25, forbids=READY_MADE, promise="inside each third head by head")
 def test_fused_heads_keep_to_themselves(student, reference):
     """Change the rows of one head in W_qkv, values or queries, and only its columns change."""
+    theirs, _ = two_fused(student, reference)
+    with torch.no_grad():
+        theirs.W_out.weight.copy_(torch.eye(C))
     for third in (2, 0):                                                               # values, queries
-        theirs, _ = two_fused(student, reference)
-        with torch.no_grad():
-            theirs.W_out.weight.copy_(torch.eye(C))
 
-        def touch(h, fused=theirs, first=third * C):
-            change(fused.W_qkv.weight, slice(first + h * D, first + (h + 1) * D))
+        def touch(h, first=third * C):
+            change(theirs.W_qkv.weight, slice(first + h * D, first + (h + 1) * D))
 
         checks.heads_local(theirs, sentence(), H, touch)
 

@@ -111,12 +111,17 @@ def test_every_word_of_the_memory_is_in_reach(student):
     output = cross(y, memory)
     checks.shape(output, (B, T, C), "CrossAttention of equally many written and read words")
     checks.close(cross(y, memory.flip(1)), output, "CrossAttention with the memory in reverse order")
-    alone = torch.cat([cross(y[:, t : t + 1], memory) for t in range(T)], dim=1)
-    checks.close(alone, output, "CrossAttention, asked by one written word at a time,")
-    for s in range(T):
-        other = memory.clone()
-        other[:, s] += 1
-        same = (cross(y, other) - output).abs().amax(dim=(0, 2)) == 0                # (T,)
+    # B times as many sentences: of each there is one for each of its T words
+    many, single = memory.repeat_interleave(T, 0), y.reshape(B * T, 1, C)
+    alone = cross(single, many)
+    checks.shape(alone, (B * T, 1, C), "CrossAttention of one written word")
+    checks.close(alone.reshape(B, T, C), output, "CrossAttention, asked by one written word at a time,")
+    changed = many.unflatten(0, (B, T)) + torch.eye(T, dtype=torch.float64)[..., None]  # word s of sentence s
+    moved = cross(y.repeat_interleave(T, 0), changed.flatten(0, 1))
+    checks.shape(moved, (B * T, T, C), "CrossAttention of equally many written and read words")
+    moved = (moved.unflatten(0, (B, T)) - output.unsqueeze(1)).abs().amax(dim=(0, 3))  # (changed, written)
+    for s, reached in enumerate(moved):
+        same = reached == 0                                                          # (T,)
         checks.true(not same.any(), f"No change of memory word {s} reaches written word {same.int().argmax()}.")
 
 
@@ -130,14 +135,17 @@ def test_padding_in_the_memory_gets_no_attention(student):
     cross = filled(student.CrossAttention(C, H))
     memory, padding = numbers(B, S, C), tail(LENGTHS, S)
     other = torch.where(padding.unsqueeze(-1), numbers(B, S, C), memory)
+    memories = torch.cat([memory, other, memory + 1])                                # (3 B, S, C)
     for training in (False, True):
         cross.train(training)
         words = "in training " if training else ""
-        first = cross(y, memory, padding)
+        outputs = cross(y.repeat(3, 1, 1), memories, padding.repeat(3, 1))
+        checks.shape(outputs, (3 * B, T, C), f"{words}CrossAttention with padding")
+        first, replaced, moved = outputs.split(B)
         checks.finite(first, f"{words}CrossAttention with padding")
-        checks.close(cross(y, other, padding), first, f"{words}CrossAttention after the padding was replaced")
-        moved = (cross(y, memory + 1, padding) - first).abs().amax()
-        checks.true(moved > 1e-9, "With padding, no change of the memory reaches the output.")
+        checks.close(replaced, first, f"{words}CrossAttention after the padding was replaced")
+        apart = (moved - first).abs().amax()
+        checks.true(apart > 1e-9, "With padding, no change of the memory reaches the output.")
     for row, length in enumerate(LENGTHS):
         alone = cross(y[row : row + 1], memory[row : row + 1, :length])
         what = f"row {row} with a padded memory, compared with the same memory without padding,"
@@ -167,12 +175,16 @@ def test_block_wiring(student):
     """The block's own parts, wired in post-norm order, give its output, and no input is changed."""
     y, memory, padding = numbers(B, T, C), numbers(B, S, C), tail(LENGTHS, S)
     block = filled(student.DecoderBlock(C, H, FF, dropout=0.0))
-    checks.input_untouched(block, y, memory, padding, what="the decoder block")
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
+
+    def whole(y, memory, mask=None):
+        return block(y, memory) if mask is None else block(y, memory, memory_padding_mask=mask)
+
     for mask, training in ((None, False), (padding, True)):
         block.train(training)
         words = (" in training" if training else "") + ("" if mask is None else " with padding in the memory")
-        actual = block(y, memory) if mask is None else block(y, memory, memory_padding_mask=mask)
+        inputs = (y, memory) if mask is None else (y, memory, mask)
+        actual = checks.input_untouched(whole, *inputs, what="the decoder block")
         a = block.norm1(y + block.self_attention(y, y, y, attn_mask=future, need_weights=False)[0])
         b = block.norm2(a + block.cross_attention(a, memory, mask))
         expected = block.norm3(b + block.ff(b))
@@ -205,12 +217,12 @@ def test_the_future_is_hidden_at_any_length(student):
     """However long the sentence, a written word attends to itself and to all earlier words, to no later one."""
     y, memory = numbers(1, LONG, C), numbers(1, S, C)
     block = filled(student.DecoderBlock(C, H, FF))
-    block(y[:, :T], memory)
+    short = block(y[:, :T], memory)
     output = block(y, memory)
     checks.shape(output, (1, LONG, C), f"the block of {LONG} written words")
     for t in (1, T, 2 * T, LONG - T):
         what = f"the block of the first {t} of {LONG} words, compared with the block of all,"
-        checks.close(block(y[:, :t], memory), output[:, :t], what)
+        checks.close(short if t == T else block(y[:, :t], memory), output[:, :t], what)
     other = y.clone()
     other[:, 0] += 1
     moved = (block(other, memory) - output).abs().amax(dim=(0, 2))                   # (T,)
@@ -269,19 +281,20 @@ def test_neither_padding_nor_the_future_reaches_the_logits(student):
     """Neither padding in the source nor words that are written later change the logits; early words do."""
     translator = filled(student.Translator(V, C, H, n_layers=2, d_ff=FF, max_len=11))
     src, y, padding = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T)), tail(LENGTHS, S)
-    memory = translator.encode(src, padding)
-    checks.padding_invariant(lambda src, mask: translator.encode(src, mask), src, LENGTHS, what="the memory")
+    encode, decode = translator.encode, translator.decode
+    memory = encode(src, padding)
+    checks.padding_invariant(encode, src, LENGTHS, what="the memory")
     other = torch.where(padding.unsqueeze(-1), numbers(B, S, C), memory)
     x, block = numbers(B, T, C), translator.decoder[0]
     what = "the decoder's first block after the memory's padding was replaced"
     checks.close(block(x, other, padding), block(x, memory, padding), what)
-    with_padding = translator.decode(y, memory, padding)
+    with_padding = decode(y, memory, padding)
     what = "the logits after the memory's padding was replaced"
-    checks.close(translator.decode(y, other, padding), with_padding, what)
-    checks.prefix_invariant(lambda y: translator.decode(y, memory, padding), y, what="the logits")
+    checks.close(decode(y, other, padding), with_padding, what)
+    checks.prefix_invariant(lambda y: decode(y, memory, padding), y, what="the logits")
     changed = y.clone()
     changed[:, 0] = (y[:, 0] + 1) % V
-    moved = (translator.decode(changed, memory, padding) - with_padding).abs().amax(dim=(0, 2))    # (T,)
+    moved = (decode(changed, memory, padding) - with_padding).abs().amax(dim=(0, 2))  # (T,)
     checks.true((moved > 1e-9).all(), "The first written word has no influence on what comes later.")
 
 
@@ -292,17 +305,19 @@ def test_neither_padding_nor_the_future_reaches_the_logits(student):
 def test_translator_dropout(student):
     """The decoder's blocks get the translator's dropout; with dropout=0, training and eval give the same numbers."""
     src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
-    translator = filled(student.Translator(V, C, H, 2, FF, 11, dropout=0.5))
+    translator = filled(student.Translator(V, C, H, 1, FF, 11, dropout=0.5))
     checks.deterministic_in_eval(translator, src, y, what="the logits")
     memory = translator.encode(src)
     translator.train()
-    alike = torch.equal(translator.decode(y, memory), translator.decode(y, memory))
+    decode = translator.decode
+    alike = torch.equal(decode(y, memory), decode(y, memory))
     checks.true(not alike, "With dropout=0.5 nothing is dropped in the decoder while training.")
     translator = filled(student.Translator(V, C, H, 1, FF, 11))
     padding = tail(LENGTHS, S)
-    expected, with_padding = translator.decode(y, memory), translator(src, y, padding)
+    decode = translator.decode
+    expected, with_padding = decode(y, memory), translator(src, y, padding)
     translator.train()
-    checks.close(translator.decode(y, memory), expected, "in training with dropout=0 the logits")
+    checks.close(decode(y, memory), expected, "in training with dropout=0 the logits")
     what = "in training with dropout=0 and padding in the source, compared with eval, the logits"
     checks.close(translator(src, y, padding), with_padding, what)
 

@@ -36,10 +36,20 @@ def ids(*rows):
 
 
 def idle_weights(module, output):
-    """The names of the matrices in which other numbers do not change what `output` returns."""
+    """The names of the matrices in which other numbers do not change what `output` returns.
+
+    There, as many words are written as read. Where keys and values of different lengths have come to one attention,
+    PyTorch computes an output, but gradients outside of its memory.
+    """
     before, idle = output(), []
-    matrices = [(name, parameter) for name, parameter in module.named_parameters() if parameter.ndim == 2]
-    for name, parameter in matrices:
+    matrices = {name: parameter for name, parameter in module.named_parameters() if parameter.ndim == 2}
+    gradients = [None] * len(matrices)
+    if matrices and before.requires_grad:
+        direction = torch.randn_like(before)
+        gradients = torch.autograd.grad(before, list(matrices.values()), direction, allow_unused=True)
+    for (name, parameter), gradient in zip(matrices.items(), gradients):
+        if gradient is not None and gradient.any():  # it counts; other numbers need not be tried
+            continue
         kept = parameter.detach().clone()
         with torch.no_grad():
             parameter.copy_(torch.randn(kept.shape))
@@ -75,11 +85,12 @@ def test_cross_attention_by_hand(student):
     last, first = torch.tensor([[False, False, True]]), torch.tensor([[True, False]])
     for training in (True, False):
         cross.train(training)
-        checks.close(cross(y, memory[:, :2]), output, "what the queries 1 and 0 get")
-        checks.close(cross(y, memory, last), output, "the same with a third memory slot that is padding")
+        both = cross(y, memory[:, :2])
+        checks.close(both, output, "what the queries 1 and 0 get")
+        padded = checks.input_untouched(cross, y, memory, last, what="CrossAttention")
+        checks.close(padded, output, "the same with a third memory slot that is padding")
         checks.close(cross(y, memory[:, :2], first), 0 * output, "the same when the slot with ln 3 is padding")
-    checks.dtype(cross(y, memory), torch.float64, "CrossAttention of numbers in float64")
-    checks.input_untouched(cross, y, memory, last, what="CrossAttention")
+    checks.dtype(both, torch.float64, "CrossAttention of numbers in float64")
 
 
 @task("cross", 0.25, forbids=READY_MADE_ATTENTION)
@@ -89,7 +100,7 @@ def test_each_written_word_asks_for_itself(student, seed):
     padding = torch.arange(7) >= torch.tensor([[4], [7], [2]])                       # (3, 7)
     cross = checks.randomize(student.CrossAttention(C, H).double())
     together = cross(y, memory, padding)
-    for b, t in ((0, 0), (1, 1), (2, 2), (0, 3), (1, 4)):
+    for b, t in ((2, 0), (0, 1), (1, 4)):
         alone = cross(y[b : b + 1, t : t + 1], memory[b : b + 1], padding[b : b + 1])
         what = f"word {t} of sentence {b}, compared with the same word alone,"
         checks.close(together[b : b + 1, t : t + 1], alone, what)
@@ -98,7 +109,7 @@ def test_each_written_word_asks_for_itself(student, seed):
 @task("cross", 0.25, needs="test_cross_attention_owns_four_layers", forbids=READY_MADE_ATTENTION)
 def test_cross_attention_uses_its_four_layers(student, seed):
     """Other weights in any of the four layers change the output."""
-    y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 7, C, dtype=torch.float64)
+    y, memory = torch.randn(3, 5, C, dtype=torch.float64), torch.randn(3, 5, C, dtype=torch.float64)
     cross = checks.randomize(student.CrossAttention(C, H).double())
     idle = idle_weights(cross, lambda: cross(y, memory))
     checks.true(not idle, f"The output does not change with the numbers in {' and '.join(idle)}.")
@@ -140,8 +151,7 @@ def test_block_with_everything_dropped(student, seed):
     block.eval()
     checks.randomize(block)
     stream = block.norm3(block.norm2(block.norm1(y)))
-    checks.input_untouched(block, y, memory, what="the block")
-    output = block(y, memory)
+    output = checks.input_untouched(block, y, memory, what="the block")
     checks.dtype(output, torch.float64, "the output of a block in float64")
     acts = not torch.allclose(output, stream)
     checks.true(acts, "With dropout=1.0 the sublayers add nothing in evaluation: dropout is never off.")
@@ -184,7 +194,7 @@ def test_every_layer_of_the_translator_counts(student, seed):
     logits = translator(src, y)
     checks.shape(logits, (3, 5, V), "the logits for 5 written words")
     checks.dtype(logits, torch.float64, "the logits of a translator in float64")
-    idle = idle_weights(translator, lambda: translator(src, y))
+    idle = idle_weights(translator, lambda: translator(src[:, :5], y))
     sentence = f"The logits do not change with the numbers in {' and '.join(sorted(idle))}."
     checks.true(not idle, sentence, telling=f"{sorted(idle)}")
 
