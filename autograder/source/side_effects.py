@@ -72,9 +72,11 @@ def reaches_outside(text: str, filename: str) -> bool:
         imported.update(_names_bound_by_import(node))
         if isinstance(node, ast.ClassDef):
             methods.update(node.body)
-    readers = {id(name) for node in nodes for name in _vars_that_reads(node, imported)}
+    reading = set[ast.AST]()
+    for node in nodes:
+        reading.update(_vars_that_reads(node, imported))
     return any(
-        (_names_a_change(node) and id(node) not in readers)
+        (_names_a_change(node) and node not in reading)
         or _imports_more(node)
         or _makes_self_of_anything(node, methods)
         or _stores_elsewhere(node, imported)

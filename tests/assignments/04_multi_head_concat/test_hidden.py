@@ -164,13 +164,13 @@ def test_heads_learn(student, reference):
 @task("heads", 2.6, forbids=READY_MADE, promise="all of them, and the projection, must be trainable.")
 def test_every_head_can_be_trained(student):
     """Gradients reach the tables of every head and the projection, in training and in evaluation."""
-    mha = checks.randomize(student.MultiHeadAttention(9, 3, BLOCK).double())
+    mha = checks.randomize(student.MultiHeadAttention(12, 4, BLOCK).double())
     tables = {name: table for name, table in sorted(mha.named_parameters()) if name.endswith("weight")}
     unknown = "No table of a head is among the parameters of the module."
     checks.true("heads.0.query.weight" in tables, unknown, public=unknown)
     for batch, training in [(1, True), (2, False)]:
         mha.train(training)
-        x = torch.randn(batch, 4, 9).double()
+        x = torch.randn(batch, 4, 12).double()
         every_gradient_arrives(lambda x=x: mha(x), tables)
 
 

@@ -121,7 +121,7 @@ def test_every_word_of_the_memory_is_in_reach(student):
     checks.shape(moved, (B * T, T, C), "CrossAttention of equally many written and read words")
     moved = (moved.unflatten(0, (B, T)) - output.unsqueeze(1)).abs().amax(dim=(0, 3))  # (changed, written)
     for s, reached in enumerate(moved):
-        same = reached == 0                                                          # (T,)
+        same = reached < 1e-9                                                        # (T,)
         checks.true(not same.any(), f"No change of memory word {s} reaches written word {same.int().argmax()}.")
 
 
@@ -139,9 +139,10 @@ def test_padding_in_the_memory_gets_no_attention(student):
     for training in (False, True):
         cross.train(training)
         words = "in training " if training else ""
-        outputs = cross(y.repeat(3, 1, 1), memories, padding.repeat(3, 1))
+        turned = memories.roll(B * training, 0)                                      # another memory in each call
+        outputs = cross(y.repeat(3, 1, 1), turned, padding.repeat(3, 1))
         checks.shape(outputs, (3 * B, T, C), f"{words}CrossAttention with padding")
-        first, replaced, moved = outputs.split(B)
+        first, replaced, moved = outputs.roll(-B * training, 0).split(B)
         checks.finite(first, f"{words}CrossAttention with padding")
         checks.close(replaced, first, f"{words}CrossAttention after the padding was replaced")
         apart = (moved - first).abs().amax()
@@ -175,6 +176,7 @@ def test_block_wiring(student):
     """The block's own parts, wired in post-norm order, give its output, and no input is changed."""
     y, memory, padding = numbers(B, T, C), numbers(B, S, C), tail(LENGTHS, S)
     block = filled(student.DecoderBlock(C, H, FF, dropout=0.0))
+    checks.input_untouched(block, y, memory, padding, what="the decoder block")
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
 
     def whole(y, memory, mask=None):
@@ -305,7 +307,7 @@ def test_neither_padding_nor_the_future_reaches_the_logits(student):
 def test_translator_dropout(student):
     """The decoder's blocks get the translator's dropout; with dropout=0, training and eval give the same numbers."""
     src, y = torch.randint(3, V, (B, S)), torch.randint(3, V, (B, T))
-    translator = filled(student.Translator(V, C, H, 1, FF, 11, dropout=0.5))
+    translator = filled(student.Translator(V, C, H, 2, FF, 11, dropout=0.5))
     checks.deterministic_in_eval(translator, src, y, what="the logits")
     memory = translator.encode(src)
     translator.train()
