@@ -2,7 +2,7 @@
 
 This is a cautious reading of names: what it does not know counts as a change. A text that hides
 from it what it changes loses only this: its failing tests are repeated in one worker, not each in
-one of its own. What fails there with the solution in place of a part has another one.
+one of its own. Tests that fail there with the solution in place of a part are tried in another one.
 """
 
 import ast

@@ -309,23 +309,31 @@ def test_an_import_that_never_ends_gets_less_time_when_it_is_tried_again(
     assert any(test.outcome == "followed" for test in of_part(grade, "head"))
 
 
-def is_tried_in_a_used_worker(grader: Grader, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a text of 03 is read with the solution in place of a part by a worker that has read it before."""
-    graded(grader, HEADS, text)  # the stub's answers are known now
-    loads: list[tuple[WorkerConnection, bool]] = []
+def readings_of(
+    grader: Grader, assignment: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[tuple[WorkerConnection, bool]], Grade]:
+    """Return the workers that read a text, each with whether the solution stands for a part, and the grade."""
+    graded(grader, assignment, text)  # the stub's answers are known now
+    readings: list[tuple[WorkerConnection, bool]] = []
     request = WorkerConnection.request
 
     def noted(self, operation, seconds=None, **arguments):
         if operation == "load":
-            loads.append((self, bool(arguments["stand_ins"])))
+            readings.append((self, bool(arguments["stand_ins"])))
         return request(self, operation, seconds, **arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(WorkerConnection, "request", noted)
-        grade = graded(grader, HEADS, text)
+        grade = graded(grader, assignment, text)
+    return readings, grade
+
+
+def is_tried_in_a_used_worker(grader: Grader, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether a text of 03 is read with the solution in place of a part by a worker that has read it before."""
+    readings, grade = readings_of(grader, HEADS, text, monkeypatch)
     assert any(test.outcome == "followed" for test in of_part(grade, "head"))
-    ((connection, _),) = [load for load in loads if load[1]]
-    return [connection for connection, _ in loads].index(connection) < len(loads) - 1
+    ((connection, _),) = [reading for reading in readings if reading[1]]
+    return [connection for connection, _ in readings].index(connection) < len(readings) - 1
 
 
 def test_a_later_part_is_tried_in_the_worker_of_the_repeats(course, grader, monkeypatch):
@@ -386,17 +394,9 @@ def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, g
         ("    for name, size in vars(config).items():\n", "    for name, size in ():\n"),
         ("return widen + narrow", "return 1 + widen + narrow"),
     )
-    read = []
-    request = WorkerConnection.request
-
-    def noted(self, operation, seconds=None, **arguments):
-        if operation == "load" and arguments["stand_ins"]:
-            read.append(self)
-        return request(self, operation, seconds, **arguments)
-
-    monkeypatch.setattr(WorkerConnection, "request", noted)
-    graded(grader, COUNTS, text)
-    assert len({id(connection) for connection in read}) == len(read) > 1
+    readings, _ = readings_of(grader, COUNTS, text, monkeypatch)
+    connections = [connection for connection, with_solution in readings if with_solution]
+    assert len(set(map(id, connections))) == len(connections) > 1
 
 
 def test_an_assertion_in_the_solution_is_an_error_of_the_line_that_asks(course, grader):
