@@ -217,6 +217,8 @@ class LoadedSubmission:
     def _read_by(self, connection: WorkerConnection) -> RemoteSubject[WorkerConnection]:
         """Let a worker run the text, in a new module."""
         connection.endless = self.endless
+        failures: list[RemoteException] = []
+        student = RemoteStudent(connection, failures)  # can ask the solution while it is loaded
         loaded = connection.request(
             "load",
             LOADING_FACTOR * self.load_seconds,
@@ -229,9 +231,10 @@ class LoadedSubmission:
         )
         with malformed("the result of loading"):
             reply = claims.table(loaded)
-            self.failures = [
+            failures += [
                 told_exception(claim) for claim in claims.items(reply["errors"])[:MOST_ERRORS]
             ]
+            self.failures = failures
             stops = claims.rows(claims.items(reply["stopped"])[:MOST_STOPS], str, int)
             self.stopped = [[name[:LONGEST_NAME], line] for name, line in stops]
             absent = claims.rows(claims.items(reply["absent"])[:MOST_ABSENT], str, int, str)
@@ -240,7 +243,7 @@ class LoadedSubmission:
             ]
         reference = self._workers.references[self.assignment.name]
         file = SourceFile(_name(self.assignment, self.file), self.file.text)
-        return RemoteSubject(connection, RemoteStudent(connection, self.failures), reference, file)
+        return RemoteSubject(connection, student, reference, file)
 
     def _may_reach_outside(self, connection: WorkerConnection) -> bool:
         """Whether the text can change more than its own module; if the worker cannot tell, it may."""

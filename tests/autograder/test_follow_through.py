@@ -17,6 +17,7 @@ from autograder.bridge.outside.loopback import LoopbackConnection
 from autograder.bridge.outside.remote import RemoteStudent
 from autograder.bridge.outside.solution_answers import StandIns
 from autograder.bridge.outside.worker_connection import WorkerConnection
+from autograder.bridge.shared.errors import StudentRaisedError
 from autograder.course.config import Course
 from autograder.course.mistakes_file import load_mistakes
 from autograder.course.reading import load_course
@@ -111,6 +112,19 @@ def area(sizes):
 
 def volume(sizes, deep):
     return area(sizes) * deep
+
+AT_THE_TOP = Layer(4)
+SIX = area(Sizes(2, high=3))
+kept = []
+
+def of_the_top(x):
+    return AT_THE_TOP(x)
+
+def keep(size):
+    kept.append(Layer(size))
+
+def of_the_kept(x):
+    return kept[0](x)
 """
 
 
@@ -130,12 +144,14 @@ def student() -> SimpleNamespace:
     reference = LocalStudent(load(MODEL, "model.py", "reference_of_stand_ins").module)
     connection = LoopbackConnection(Worker(ModuleType("student_of_stand_ins")))
     stand_ins = StandIns(reference, ["Layer", "draw", "power", "area"])
+    student = RemoteStudent(connection)
     kinds = connection.answer_with(stand_ins)
     loaded = connection.request("load", text=STUDENTS, filename="model.py", stand_ins=kinds)
     assert loaded["errors"] == []
     connection.start_test(3)
-    student = RemoteStudent(connection)
-    return SimpleNamespace(names=student, solution=reference, stand_ins=stand_ins)
+    return SimpleNamespace(
+        names=student, solution=reference, stand_ins=stand_ins, connection=connection
+    )
 
 
 def test_a_student_may_inherit_from_a_stand_in(student):
@@ -159,6 +175,35 @@ def test_a_generator_advances_and_the_random_numbers_of_the_test_do_not(student)
 
 def test_the_solution_reads_the_fields_of_a_students_object(student):
     assert student.names.volume(student.names.Sizes(2, high=3), 4) == 24
+
+
+def test_what_the_top_of_a_text_asked_for_lasts_for_all_tests(student):
+    x = torch.randn(2, 4)
+    for seed in range(2):
+        student.connection.start_test(seed)
+        assert student.stand_ins.called == {"Layer", "area"}
+        assert student.names.SIX == 6
+        assert student.names.of_the_top(x).shape == x.shape
+
+
+def test_a_module_of_one_test_is_not_answered_by_a_module_of_the_next(student):
+    student.names.keep(4)
+    student.connection.start_test(4)
+    student.names.new_layer(4)
+    with pytest.raises(StudentRaisedError):
+        student.names.of_the_kept(torch.randn(2, 4))
+
+
+def test_the_solution_answers_a_test_in_the_same_way_whatever_ran_before_it(student):
+    make = student.stand_ins.answer
+    answers = []
+    for layers_before in (0, 2):
+        student.connection.start_test(0)
+        for _ in range(layers_before):
+            student.names.new_layer(4)
+        student.connection.start_test(1)
+        answers.append(repr(make("make", "Layer", (4,), {})))
+    assert answers[0] == answers[1]
 
 
 def test_the_names_of_a_part_stand_before_its_marker():
@@ -221,6 +266,37 @@ def test_a_head_is_right_once_attention_is(course, grader):
     assert any(test.outcome == "failed" for test in of_part(grade, "attention"))
     assert {test.outcome for test in of_part(grade, "mask")} == {"passed"}
     assert Grade.from_json(grade.to_json()) == grade
+
+
+def test_every_test_follows_what_the_top_of_the_text_made_of_the_wrong_part(course, grader):
+    """The head asks for attention only once, when the text is loaded."""
+    inline = (
+        "torch.softmax((self.query(x) @ self.key(x).mT / self.key.out_features ** 0.5)"
+        ".masked_fill(~self.mask[:T, :T], -math.inf), -1) @ self.value(x)"
+    )
+    text = solution_of(
+        course,
+        HEADS,
+        ATTENTION_WRONG,
+        ("        output, _ = attention(", f"        return ONE * {inline}\n        print("),
+    )
+    one = "ONE = attention(*torch.ones(3, 1, 1, 1))[0].item()"
+    head = of_part(graded(grader, HEADS, f"{text}\n{one}\n"), "head")
+    assert [test.outcome for test in head].count("followed") > 1
+    assert {test.outcome for test in head} == {"passed", "followed"}
+
+
+def test_the_top_of_a_text_may_hand_its_own_objects_to_the_solution(course, grader):
+    """In a new worker, because this one imports `sys`."""
+    text = solution_of(
+        course,
+        COUNTS,
+        ("segments + layer_norm", "segments"),
+        ("    return counts\n", "    COUNTED.values()\n    return counts\n"),
+    )
+    counted = "import sys\nCOUNTED = {'base': count_embeddings(BertConfig())}"
+    whole = of_part(graded(grader, COUNTS, f"{text}\n{counted}\n"), "bert")
+    assert sum(test.score for test in whole) == sum(test.max_score for test in whole)
 
 
 def test_the_solution_may_be_asked_where_a_whole_package_is_forbidden(course, grader):
@@ -384,6 +460,19 @@ def test_what_a_worker_did_before_costs_nothing_with_the_solution(course, grader
     grade = graded(grader, HEADS, f"import os, sys\n{text}")
     head = of_part(grade, "head")
     assert sum(test.score for test in head) == sum(test.max_score for test in head)
+
+
+def test_a_second_try_hears_the_same_from_the_solution_as_the_first(course, grader, monkeypatch):
+    """What fails with the solution in the used worker is tried in one new worker, and in no third one."""
+    text = solution_of(
+        course,
+        BLOCKS,
+        ("torch.ones(d_model)", "torch.zeros(d_model)"),
+        ("        return self.norm2(", "        return 1 + self.norm2("),
+    )
+    readings, _ = readings_of(grader, BLOCKS, text, monkeypatch)
+    connections = [connection for connection, with_solution in readings if with_solution]
+    assert len(connections) == 3  # for post_norm the used one and a new one, for encoder another
 
 
 def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, grader, monkeypatch):

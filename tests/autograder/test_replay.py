@@ -14,6 +14,7 @@ from autograder.grading.preparation import open_grader
 from autograder.records import Grade, SourceFile, Submission
 from autograder.suite import session
 from autograder.walls.outside.launcher import Sandbox
+from autograder.walls.outside.worker_process import WorkerProcess
 from tests.autograder.tiny_course import write_files
 
 NAME = "01_doubling"
@@ -169,6 +170,21 @@ def test_diverging_answers_do_not_repeat_calls(grader):
     assert grade.tests[1].outcome == "passed", (
         "the third answer of the second test is wrong once, not when alone"
     )
+
+
+def test_nobody_waits_for_a_worker_whose_test_asks_something_else(grader, monkeypatch):
+    """It does not end by itself; what it is killed for does not count."""
+    kills = []
+    end = WorkerProcess.end
+
+    def noted(self, kill=True):
+        kills.append(kill)
+        return end(self, kill)
+
+    monkeypatch.setattr(WorkerProcess, "end", noted)
+    for body in ("return 2 * x", "return 2 * x if isinstance(x, int) else 2 * x + 1e-6"):
+        assert graded(grader, body).score == 4
+    assert kills and all(kills)
 
 
 def test_forbidden_name_fails_despite_cached_answers(grader):

@@ -60,7 +60,8 @@ class Connection:
         self.graphs = Graphs()  # of calls of the test's callables
         self._callbacks = 0
         self._callables: list[Any] = []
-        self._stand_ins: list[Any] = []  # answer from loading on, as the first of the callables
+        # answer from loading on, as the first of the callables
+        self._stand_ins: StandIns | None = None
         self._numbers: dict[int, int] = {}
         self._callback_failure: AssertionError | StudentError | None = None
 
@@ -114,6 +115,8 @@ class Connection:
     def start_test(self, seed: int) -> Transcript:
         """Discard the state of earlier tests; return the transcript of the new test."""
         self._begin(self.new_transcript())
+        if self._stand_ins is not None:
+            self._stand_ins.begin_test(seed)
         self.request(
             "seed",
             seed=seed_of("student", seed),
@@ -123,7 +126,9 @@ class Connection:
         return self.transcript
 
     def _begin(self, transcript: Transcript) -> None:
-        self._callables[:] = self._stand_ins
+        self._callables.clear()
+        if self._stand_ins is not None:
+            self._callables.append(self._stand_ins.answer)
         for book in (self._numbers, self.mirrors, self.graphs, self.found, self.entered):
             book.clear()
         self._callbacks = 0
@@ -136,8 +141,9 @@ class Connection:
 
     def answer_with(self, stand_ins: StandIns) -> dict[str, bool]:
         """Let these answer for names of the student's module, while it is loaded as within the limits of a test."""
-        self._stand_ins = [stand_ins.answer]
+        self._stand_ins = stand_ins
         self.start_test(0)
+        stand_ins.begin()
         return stand_ins.kinds
 
     def register(self, value: Any) -> wire.Handle | wire.CallableHandle | None:
@@ -188,7 +194,7 @@ class Connection:
 
     def _asks_the_solution(self, frame: dict[str, Any]) -> bool:
         """Whether this calls a stand-in, in which an AssertionError is PyTorch's and not the test's."""
-        return "callback" in frame and frame["callback"] < len(self._stand_ins)
+        return self._stand_ins is not None and frame.get("callback") == 0
 
     def refused(self, error: wire.WireError) -> dict[str, Any]:
         """Return the reply of a callable of the test whose answer cannot be sent, which fails the test."""

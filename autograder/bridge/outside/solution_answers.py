@@ -1,6 +1,7 @@
 """The solution's functions and modules, which answer for names of a student's module (see `bridge.inside.stand_ins`)."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +17,11 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 class StandIns:
-    """Answers for some names of the `reference`; `kinds` tells which are modules, `called` which a test has used."""
+    """Answers for some names of the `reference`; `kinds` tells which are modules.
+
+    `called` are the names that the present test has used, or the top of the text, on which each of
+    its tests depends.
+    """
 
     def __init__(self, reference: Any, names: Iterable[str]) -> None:
         self._reference = reference
@@ -28,9 +33,24 @@ class StandIns:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a test: forget the modules of the one before."""
+        """Begin with a text that is read, for the first time or anew."""
         self.called: set[str] = set()
-        self._modules: list[nn.Module] = []
+        self._modules: dict[int, nn.Module] = {}
+        self._numbers = itertools.count()
+        self._count = 0
+        self._of_text: tuple[dict[int, nn.Module], set[str]] | None = None
+
+    def begin_test(self, seed: int) -> None:
+        """Begin the test with this seed: forget the modules of the one before, but not those of the top.
+
+        What the text has kept of an earlier test has no answer: no two tests number modules alike.
+        """
+        if self._of_text is None:
+            self._of_text = self._modules, self.called
+        modules, called = self._of_text
+        self._modules = dict(modules)
+        self.called = set(called)
+        self._numbers = itertools.count((1 + seed) << 20)
         self._count = 0
 
     def answer(self, operation: str, *given: Any) -> Any:
@@ -60,10 +80,10 @@ class StandIns:
 
     def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.called.add(claims.text(name))
-        self._modules.append(self._things[name](*args, **kwargs))
-        return len(self._modules) - 1, [
-            _described(*part) for part in self._modules[-1].named_modules()
-        ]
+        module = self._things[name](*args, **kwargs)
+        number = next(self._numbers)
+        self._modules[number] = module
+        return number, [_described(*part) for part in module.named_modules()]
 
     def _run(
         self,

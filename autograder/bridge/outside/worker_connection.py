@@ -215,7 +215,8 @@ class WorkerConnection(Connection):
         return error
 
     def _exit_reason(self) -> str:
-        ending = self.worker.end(kill=False)
+        # after another request than before it does not end by itself, and nothing of it counts
+        ending = self.worker.end(kill=self._socket.diverged)
         if ending.reason in _ENDINGS:
             return _ENDINGS[ending.reason]
         how = f"signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
