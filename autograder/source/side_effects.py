@@ -6,7 +6,10 @@ one of its own. Tests that fail there with the solution in place of a part are t
 """
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import chain
+from typing import Any
 
 from autograder.source.pieces import names_in_dotted, pieces
 
@@ -62,54 +65,60 @@ SET_ON_PARTS = {"bias", "lr", "weight"}
 
 def reaches_outside(text: str, filename: str) -> bool:
     """Whether any piece of a text, a script or a notebook, can change what is not of its own module."""
-    nodes: list[ast.AST] = []
+    of = defaultdict[type[ast.AST], list[Any]](list)
     for piece in pieces(text, filename):
         if piece.is_valid:
-            nodes += piece.nodes
-    imported = set[str]()
-    methods = set[ast.stmt]()
-    for node in nodes:
-        imported.update(_names_bound_by_import(node))
-        if isinstance(node, ast.ClassDef):
-            methods.update(node.body)
-    reading = set[ast.AST]()
-    for node in nodes:
-        reading.update(_vars_that_reads(node, imported))
-    return any(
-        (_names_a_change(node) and node not in reading)
-        or _imports_more(node)
-        or _makes_self_of_anything(node, methods)
-        or _stores_elsewhere(node, imported)
-        or _reaches_into_library(node, imported)
-        or _can_stay_in_a_block(node)
-        for node in nodes
+            for node in piece.nodes:
+                of[type(node)].append(node)
+    imports = of[ast.Import] + of[ast.ImportFrom]
+    imported = set(chain.from_iterable(map(_names_bound_by_import, imports)))
+    reading = set(chain.from_iterable(_vars_that_reads(call, imported) for call in of[ast.Call]))
+    methods = set(chain.from_iterable(kind.body for kind in of[ast.ClassDef]))
+    names, attributes = of[ast.Name], of[ast.Attribute]
+    functions = of[ast.FunctionDef] + of[ast.AsyncFunctionDef] + of[ast.Lambda]
+    return (
+        any(map(_imports_more, imports))
+        or any(map(_imports_a_change, of[ast.alias]))
+        or any(_names_a_change(name.id) and name not in reading for name in names)
+        or any(_is_special(node.attr) or _can_change(node.attr) for node in attributes)
+        or any(map(_spells_a_change, of[ast.Constant]))
+        or any(name.id == "self" and not isinstance(name.ctx, ast.Load) for name in names)
+        or any(_makes_self_of_anything(node, methods) for node in functions)
+        or any(_stores_elsewhere(node, imported) for node in attributes + of[ast.Subscript])
+        or any(_reaches_into_library(node, imported) for node in attributes)
+        or bool(of[ast.AsyncWith])
+        or any(map(_can_stay_in_a_block, of[ast.With]))
     )
 
 
-def _names_a_change(node: ast.AST) -> bool:
-    """Whether a name stands here that can lead outside, also in a text such as "torch.backends"."""
-    if isinstance(node, ast.Name):
-        return node.id in RUNNING or _can_change(node.id)
-    if isinstance(node, ast.Attribute):
-        return _is_special(node.attr) or _can_change(node.attr)
-    if isinstance(node, ast.alias):
-        return node.name.startswith("set") or any(map(_can_change, node.name.split(".")))
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return any(map(_can_change, names_in_dotted(node.value)))
-    return False
+def _names_a_change(name: str) -> bool:
+    return name in RUNNING or _can_change(name)
 
 
-def _vars_that_reads(node: ast.AST, imported: set[str]) -> Iterator[ast.Name]:
+def _imports_a_change(alias: ast.alias) -> bool:
+    return (
+        alias.asname == "self"
+        or alias.name.startswith("set")
+        or any(map(_can_change, alias.name.split(".")))
+    )
+
+
+def _spells_a_change(constant: ast.Constant) -> bool:
+    """Whether a text such as "torch.backends" names what can lead outside."""
+    value = constant.value
+    return isinstance(value, str) and any(map(_can_change, names_in_dotted(value)))
+
+
+def _vars_that_reads(call: ast.Call, imported: set[str]) -> Iterator[ast.Name]:
     """Yield `vars` in `vars(config).items()`, which reads the fields of an object that is no library."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        called = node.func.value
-        if node.func.attr in READING and isinstance(called, ast.Call):
-            of_an_object = [
-                isinstance(of, ast.Name) and of.id not in imported for of in called.args
-            ]
-            name = called.func
-            if isinstance(name, ast.Name) and name.id == "vars" and of_an_object == [True]:
-                yield name
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in READING:
+        return
+    called = call.func.value
+    if isinstance(called, ast.Call):
+        of_an_object = [isinstance(of, ast.Name) and of.id not in imported for of in called.args]
+        name = called.func
+        if isinstance(name, ast.Name) and name.id == "vars" and of_an_object == [True]:
+            yield name
 
 
 def _can_change(name: str) -> bool:
@@ -121,18 +130,15 @@ def _is_special(attribute: str) -> bool:
     return is_dunder and attribute not in ORDINARY
 
 
-def _names_bound_by_import(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        for alias in node.names:
-            yield alias.asname or alias.name.partition(".")[0]
+def _names_bound_by_import(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
 
 
-def _imports_more(node: ast.AST) -> bool:
+def _imports_more(node: ast.Import | ast.ImportFrom) -> bool:
     """Whether this imports a module that is not known to be quiet."""
-    modules: list[str] = []
     if isinstance(node, ast.Import):
         modules = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
+    else:
         modules = ["." * node.level + (node.module or "")]
     for root, *parts in (module.split(".") for module in modules):
         if root not in QUIET_MODULES or not QUIET_PARTS.issuperset(parts):
@@ -140,21 +146,17 @@ def _imports_more(node: ast.AST) -> bool:
     return False
 
 
-def _makes_self_of_anything(node: ast.AST, methods: set[ast.stmt]) -> bool:
+def _makes_self_of_anything(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, methods: set[ast.stmt]
+) -> bool:
     """Whether `self` can be another object here than one of the text's own classes."""
-    if isinstance(node, ast.Name):
-        return node.id == "self" and not isinstance(node.ctx, ast.Load)
-    if isinstance(node, ast.alias):
-        return node.asname == "self"
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        arguments = [inside.arg for inside in ast.walk(node.args) if isinstance(inside, ast.arg)]
-        return "self" in (arguments[1:] if node in methods else arguments)
-    return False
+    arguments = [inside.arg for inside in ast.walk(node.args) if isinstance(inside, ast.arg)]
+    return "self" in (arguments[1:] if node in methods else arguments)
 
 
-def _stores_elsewhere(node: ast.AST, imported: set[str]) -> bool:
+def _stores_elsewhere(node: ast.Attribute | ast.Subscript, imported: set[str]) -> bool:
     """Whether this sets an attribute of another object than `self`, or an item of what may be a library's."""
-    if not isinstance(node, ast.Attribute | ast.Subscript) or isinstance(node.ctx, ast.Load):
+    if isinstance(node.ctx, ast.Load):
         return False
     root, parts = _chain(node)
     if not isinstance(root, ast.Name) or root.id in imported:
@@ -164,10 +166,8 @@ def _stores_elsewhere(node: ast.AST, imported: set[str]) -> bool:
     return root.id != "self" or (len(parts) > 1 and node.attr not in SET_ON_PARTS)
 
 
-def _reaches_into_library(node: ast.AST, imported: set[str]) -> bool:
+def _reaches_into_library(node: ast.Attribute, imported: set[str]) -> bool:
     """Whether this names an inner part of a library that is not known to be quiet, or fills what it holds."""
-    if not isinstance(node, ast.Attribute):
-        return False
     root, parts = _chain(node)
     if not isinstance(root, ast.Name) or root.id not in imported:
         return False
@@ -179,12 +179,10 @@ def _reaches_into_library(node: ast.AST, imported: set[str]) -> bool:
     return is_private or last.startswith("set") or (is_table and last in FILLING)
 
 
-def _can_stay_in_a_block(node: ast.AST) -> bool:
+def _can_stay_in_a_block(block: ast.With) -> bool:
     """Whether a generator or a coroutine can wait inside of `with`, whose settings then last."""
     waits = ast.Yield | ast.YieldFrom | ast.Await
-    return isinstance(node, ast.AsyncWith) or (
-        isinstance(node, ast.With) and any(isinstance(inside, waits) for inside in ast.walk(node))
-    )
+    return any(isinstance(inside, waits) for inside in ast.walk(block))
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, list[str]]:
