@@ -9,26 +9,27 @@ from autograder import checks, task
 
 B, T, C, H, D = 3, 7, 20, 4, 5
 CACHE = ("batch", "head", "word", "number")
+SINGLE = {"atol": 1e-4, "rtol": 1e-4}  # float32 has seven digits
 
 
 def text(T=T, B=B):
-    return torch.randn(B, T, C, dtype=torch.float64)  # (B, T, C)
+    return torch.randn(B, T, C)  # (B, T, C)
 
 
 def strange_cache(S, B=B):
     """Keys and values that no layer has made."""
-    return tuple(torch.randn(2, B, H, S, D, dtype=torch.float64))  # twice (B, H, S, D)
+    return tuple(torch.randn(2, B, H, S, D))  # twice (B, H, S, D)
 
 
 def fresh(student, n_heads=H):
     """The student's layer, with fresh weights."""
-    return checks.randomize(student.CachedAttention(C, n_heads).double(), scale=0.4)
+    return checks.randomize(student.CachedAttention(C, n_heads), scale=0.4)
 
 
 def two(student, reference):
     """The student's layer and ours, with the same fresh weights."""
-    ours = checks.randomize(reference.CachedAttention(C, H).double(), scale=0.4)
-    theirs = student.CachedAttention(C, H).double()
+    ours = checks.randomize(reference.CachedAttention(C, H), scale=0.4)
+    theirs = student.CachedAttention(C, H)
     checks.copy_parameters(ours, theirs)
     return theirs, ours
 
@@ -40,9 +41,9 @@ def call(attention, x, cache=None):
     return out, (keys, values)
 
 
-def in_pieces(attention, x, sizes, cache=None):
+def in_pieces(attention, x, sizes):
     """Reads x piece by piece: the outputs, and the last cache."""
-    outputs = []
+    outputs, cache = [], None
     for piece in x.split(sizes, dim=1):
         out, cache = call(attention, piece, cache)
         outputs.append(out)
@@ -82,7 +83,17 @@ def gradients_agree(attention, x):
     own, weight = x.clone().requires_grad_(), torch.randn_like(x)
     sources = [own, *attention.parameters()]
     names = ["the words", *(name for name, _ in attention.named_parameters())]
-    of_whole = checks.gradients_predict(lambda: call(attention, own)[0], *sources, cotangent=weight)
+    step = 1e-7 * torch.randn_like(x)
+    out, _ = call(attention, torch.cat([own, x + step, x - step]))  # (3 B, 7, C)
+    cut = "The output is cut off from the input: no gradient can flow back through it."
+    checks.shape(out, (3 * len(x), *x.shape[1:]))
+    checks.true(out.requires_grad, cut, public=cut)
+    whole, ahead, behind = out.chunk(3)
+    of_whole = torch.autograd.grad((whole * weight).sum(), sources, materialize_grads=True)
+    moved = (ahead - behind).detach()  # (B, 7, C)
+    off = (moved * weight).sum() - 2 * (of_whole[0] * step).sum()
+    wrong = "After a small step, the output differs from what the gradient says."
+    checks.true(bool(off.abs() <= 1e-5 * moved.norm() * weight.norm()), wrong, public=wrong)
     total = (torch.cat(in_pieces(attention, own, [3, 1, 3])[0], dim=1) * weight).sum()
     of_pieces = torch.autograd.grad(total, sources, materialize_grads=True)
     for name, whole, pieces in zip(names, of_whole, of_pieces):
@@ -106,9 +117,9 @@ def number_type_stays(attention, x):
 
 
 def random_sizes(T):
-    """Pieces of random sizes, T words together."""
-    cuts = sorted(random.sample(range(1, T), 3))
-    return [end - begin for begin, end in zip([0, *cuts], [*cuts, T])]
+    """Two pieces of random sizes, T words together."""
+    first = random.randrange(1, T)
+    return [first, T - first]
 
 
 class Memory(nn.Module):
@@ -149,7 +160,7 @@ def prompt(T=5, B=B):
       promise="What T new words after past old ones may attend to: booleans (T, past + T), for any T >= 1 and past >= 0.")
 def test_masks_of_many_sizes(student, reference):
     """Whatever their number, new words attend to all old ones, to themselves, and to the new ones before them."""
-    sizes = (5, 0), (4, 3), (random.randint(2, 6), random.randint(7, 9)), (150, 0), (3, 5000)
+    sizes = (random.randint(2, 6), random.randint(7, 9)), (150, 0), (3, 5000)
     for new, past in sizes:
         expected = reference.causal_mask(new, past)
         mask = checks.tensor(student.causal_mask(new, past), f"causal_mask({new}, {past})")
@@ -164,7 +175,7 @@ def test_masks_of_many_sizes(student, reference):
 @task("mask", 0.25, promise=('True means "may attend to".', "itself, word 1 to two words, and so on."))
 def test_mask_of_a_single_word(student):
     """A single new word may attend to all old words and to itself."""
-    for past in (0, 1, random.randrange(2, 60)):
+    for past in (0, random.randrange(1, 60)):
         expected = torch.ones(1, past + 1, dtype=torch.bool)
         mask = checks.tensor(student.causal_mask(1, past), f"causal_mask(1, {past})")
         checks.equal(mask != 0, expected, f"causal_mask(1, {past})", axes=("new word", "any word"))
@@ -185,7 +196,8 @@ def test_whole_text_equals_pytorch(student):
         layers = attention.query, attention.key, attention.value, attention.proj
         expected = by_pytorch(x, n_heads, *(layer.weight for layer in layers))
         out, _ = call(attention.train(mode == "training"), x)
-        checks.close(out, expected, f"the output for a whole text with n_heads={n_heads} in {mode}")
+        what = f"the output for a whole text with n_heads={n_heads} in {mode}"
+        checks.close(out, expected, what, **SINGLE)
 
 
 @task("attention", 0.5, needs="test_the_cache_grows", promise=(
@@ -195,8 +207,8 @@ def test_whole_text_equals_pytorch(student):
 ))
 def test_every_split_gives_the_same(student):
     """Cut a text anywhere, into two pieces or many: the outputs are those of the whole text, in training and in eval."""
-    attention = fresh(student)
-    x = text(19)
+    attention = fresh(student).double()
+    x = text(19, B=2).double()
     whole = checks.tensor(call(attention, x)[0])
     words_differ(whole)
     pieces_agree(attention, x, whole, random_sizes(19))
@@ -217,7 +229,8 @@ def test_cache_holds_keys_and_values_of_all_words(student, reference):
         begin += size
         old, (_, cache) = cache, call(theirs, piece, cache)
         for i, name in enumerate(("keys", "values")):
-            checks.close(cache[i], expected[i][:, :, :begin], f"the {name} after {begin} words", axes=CACHE)
+            wanted = expected[i][:, :, :begin]
+            checks.close(cache[i], wanted, f"the {name} after {begin} words", axes=CACHE, **SINGLE)
             if old is not None:
                 kept = checks.tensor(cache[i])[:, :, : old[i].shape[2]]
                 checks.close(kept, old[i], f"the old {name} after {size} more", axes=CACHE, atol=0, rtol=0)
@@ -236,7 +249,7 @@ def test_the_cache_that_comes_in_is_used(student, reference):
         out, _ = call(theirs.train(training), x, cache)
         cases.append((out, ours(x, cache)[0], f"the output for {size} words after a strange cache of {past}"))
     for case in cases:
-        checks.close(*case)
+        checks.close(*case, **SINGLE)
 
 
 @task("attention", 0.25, needs="test_the_cache_grows", promise=(
@@ -247,7 +260,7 @@ def test_two_continuations_of_one_beginning(student):
     """A text can be continued in two ways from one cache: neither disturbs the other, nor another text."""
     theirs = fresh(student)
     begin, ends, lasts = text(4), (text(3), text(2)), (text(1), text(2))
-    _, cache = in_pieces(theirs, begin, [3, 1])
+    _, cache = call(theirs, begin)
     before = [kept.detach().clone() for kept in cache]
     caches = [call(theirs, end, cache)[1] for end in ends]
     for i, name in enumerate(("keys", "values")):
@@ -264,7 +277,8 @@ def test_two_continuations_of_one_beginning(student):
     words_differ(whole)
     for last, out, expected in zip(lasts, outs, whole.split(B)):
         words = last.shape[1]
-        checks.close(out, expected[:, -words:], f"the output for {words} more, after one of two continuations")
+        what = f"the output for {words} more, after one of two continuations"
+        checks.close(out, expected[:, -words:], what, **SINGLE)
 
 
 @task("attention", 0.25, needs="test_the_four_layers",
@@ -277,14 +291,14 @@ def test_rows_do_not_mix(student, reference):
     row = random.randrange(B)
     one = slice(row, row + 1)
     alone, _ = call(theirs, x[one], tuple(kept[one] for kept in cache))
-    checks.close(alone, together[one], "the output for one row alone")
+    checks.close(alone, together[one], "the output for one row alone", **SINGLE)
 
 
 @task("attention", 0.25, needs="test_the_cache_grows",
       promise="Nothing is detached: gradients also reach the words of earlier pieces.")
 def test_gradients_reach_earlier_pieces(student):
     """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
-    gradients_agree(fresh(student), text())
+    gradients_agree(fresh(student).double(), text(B=2).double())
 
 
 @task("attention", 0.5, needs="test_the_cache_grows", promise="out and cache have the module's number type.")
@@ -302,7 +316,7 @@ def test_number_type_is_kept(student):
 ))
 def test_every_word_counts(student):
     """For a model whose next word depends on all words and their places, every row of the text is right."""
-    for rows, length, new in ((3, 5, 4), (2, 1, 2), (1, 6, 1)):
+    for rows, length, new in ((3, 5, 3), (1, 1, 2)):
         ids = prompt(length, rows)
         expected = Memory().continued(ids, new)
         written = student.generate(Memory(), ids.clone(), new)
@@ -312,7 +326,7 @@ def test_every_word_counts(student):
 @task("writing", 0.25, needs="test_every_word_counts", promise="first the prompt, however long")
 def test_long_prompts_are_read_to_the_end(student):
     """A prompt of more than a thousand words is read from the first to the last."""
-    ids = prompt(random.randint(1100, 1300), 2)
+    ids = prompt(random.randint(1100, 1300), 1)
     written = student.generate(Memory(), ids.clone(), 2)
     expected = Memory().continued(ids, 2)
     checks.equal(written, expected, "the text of a long prompt and 2 more words", axes=("row", "word"))
@@ -322,19 +336,19 @@ def test_long_prompts_are_read_to_the_end(student):
       promise="Nothing is kept from one call of generate to the next.")
 def test_one_model_writes_two_texts(student):
     """A model that has written one text writes another one, and the same one again, as if it were its first."""
-    model = Memory()
-    for ids in (prompt(), (again := prompt(4)), again):
-        written = student.generate(model, ids.clone(), 2)
-        checks.equal(written, Memory().continued(ids, 2), "the text", axes=("row", "word"))
+    model, again = Memory(), prompt(4)
+    for ids, new in ((prompt(), 1), (again, 1), (again, 2)):
+        written = student.generate(model, ids.clone(), new)
+        checks.equal(written, Memory().continued(ids, new), "the text", axes=("row", "word"))
 
 
 @task("writing", 0.5,
       promise="Its mode, training or eval, is the caller's business: afterwards it is what it was before.")
 def test_model_stays_in_its_mode(student):
     """A model that is in training mode when it begins to write is in training mode afterwards; the same for eval."""
-    for training, mode in ((True, "training"), (False, "eval")):
+    for training, mode, new in ((True, "training", 2), (False, "eval", 1)):
         model = Memory().train(training)
-        student.generate(model, prompt(), 2)
+        student.generate(model, prompt(), new)
         checks.true(model.training == training, f"The model was in {mode} mode; after writing it is not.")
 
 
@@ -361,7 +375,7 @@ def test_each_call_gets_the_newest_cache(student):
 def test_prompt_stays_as_it_is(student):
     """The prompt keeps its values and stands at the beginning of the text; with no new words it is the text."""
     ids = prompt()
-    written = checks.input_untouched(lambda ids: student.generate(Memory(), ids, 2), ids)
+    written = checks.input_untouched(lambda ids: student.generate(Memory(), ids, 1), ids)
     written = checks.tensor(written, "the text")
     checks.equal(written[:, :5], ids, "the beginning of the text", axes=("row", "word"))
     checks.equal(
@@ -375,7 +389,7 @@ WIDTH, ASKING, KEPT, EACH = 24, 6, 2, 4
 
 
 def wide(T=T, B=B):
-    return torch.randn(B, T, WIDTH, dtype=torch.float64)  # (B, T, C)
+    return torch.randn(B, T, WIDTH)  # (B, T, C)
 
 
 def strange_narrow_cache(S, B=B):
@@ -385,7 +399,7 @@ def strange_narrow_cache(S, B=B):
 
 def grouped(student, kept=KEPT):
     """The student's layer with groups, with fresh weights."""
-    return checks.randomize(student.GroupedQueryAttention(WIDTH, ASKING, kept).double(), scale=0.4)
+    return checks.randomize(student.GroupedQueryAttention(WIDTH, ASKING, kept), scale=0.4)
 
 
 def without_groups(attention, kept, x):
@@ -400,8 +414,7 @@ def without_groups(attention, kept, x):
       promise="How many bytes the keys and values of one text of `length` words take in all layers, a whole number.")
 def test_bytes_of_many_caches(student, reference):
     """For any model and length, the number of bytes is two times the product of the five numbers, a whole number."""
-    cases = [tuple(random.sample(range(3, 60), 5)), (80, 8, 128, 131_072, 2), (1, 1, 1, 1, 1)]
-    for case in cases:
+    for case in (tuple(random.sample(range(3, 60), 5)), (80, 8, 128, 131_072, 1)):
         found = student.cache_bytes(*case)
         checks.true(isinstance(found, int), "cache_bytes(...) is not a whole number (an int).")
         checks.equal(found, reference.cache_bytes(*case), f"cache_bytes{case}")
@@ -419,7 +432,7 @@ def test_any_number_of_groups_equals_pytorch(student):
         attention, x = grouped(student, kept), wide()
         expected = without_groups(attention, kept, x)
         out, _ = call(attention.train(mode == "training"), x)
-        checks.close(out, expected, f"the output with {kept} kept heads in {mode}")
+        checks.close(out, expected, f"the output with {kept} kept heads in {mode}", **SINGLE)
 
 
 @task("groups", 0.5, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"), promise=(
@@ -428,8 +441,8 @@ def test_any_number_of_groups_equals_pytorch(student):
 ))
 def test_pieces_give_the_same_with_groups(student):
     """Cut a text anywhere: with groups, too, the outputs are those of the whole text."""
-    attention = grouped(student)
-    x = wide(9)
+    attention = grouped(student).double()
+    x = wide(9, B=2).double()
     whole = checks.tensor(call(attention, x)[0])
     words_differ(whole)
     pieces_agree(attention, x, whole, [1, *random_sizes(8)])
@@ -445,7 +458,7 @@ def test_narrow_cache_is_used_and_handed_on(student, reference):
     theirs = student.GroupedQueryAttention(WIDTH, ASKING, KEPT).double()
     checks.copy_parameters(ours, theirs)
     for size, past in ((2, 4), (3, 1)):
-        x, cache = wide(size), strange_narrow_cache(past)
+        x, cache = wide(size).double(), strange_narrow_cache(past)
         answer = checks.input_untouched(lambda x, *cache: theirs(x, cache), x, *cache)
         out, kept = checks.unpack(answer, ("out", "cache"))
         kept = checks.unpack(kept, ("keys", "values"), "the cache")
@@ -462,7 +475,7 @@ def test_narrow_cache_is_used_and_handed_on(student, reference):
       promise="Nothing is detached")
 def test_gradients_reach_earlier_pieces_with_groups(student):
     """Read in pieces or as a whole, a text gives the same gradients, for its words and for the weights."""
-    gradients_agree(grouped(student), wide())
+    gradients_agree(grouped(student).double(), wide(B=2).double())
 
 
 @task("groups", 0.125, needs=("test_two_layers_are_narrow", "test_the_cache_is_narrow"),
@@ -490,7 +503,7 @@ def whole_table(q, k, v, mask=None):
     return (weights if mask is None else weights.masked_fill(~mask, 0.0)) @ v
 
 
-def some_attention(*leading, T=31, S=53, D=5, E=3, dtype=torch.float64):
+def some_attention(*leading, T=23, S=31, D=5, E=3, dtype=torch.float64):
     """Queries, keys and values."""
     sizes = ((T, D), (S, D), (S, E))
     return [torch.randn(*leading, *size, dtype=dtype) for size in sizes]
@@ -508,32 +521,32 @@ def some_mask(*shape):
     return mask
 
 
-@task("blocks", 0.5, forbids=(*READY_MADE, "torch.Tensor[3500]"), promise=(
+@task("blocks", 0.5, forbids=(*READY_MADE, "torch.Tensor[1150]"), promise=(
     "the same for every block size.",
     "with the same leading dimensions: none, a batch, or a batch and heads.",
     "No tensor that is made on the way is larger than the largest of the inputs, the output and (..., T, block).",
 ))
 def test_blocks_of_any_size(student):
     """Blocks that divide S or do not, without a batch, with one, with heads: nothing changes, and no table is made."""
-    blocks_agree(student, some_attention(2, 3, T=29, S=31, D=7, E=5), 10)
+    blocks_agree(student, some_attention(2, 3, T=19, S=13, D=4, E=5), 6)
     larger = random.randrange(7, 60)
-    for T, S, block in ((29, 6, 1), (23, 6, 3), (29, 6, 6), (1, 6, larger), (23, 1, 1)):
+    for T, S, block in ((29, 6, 1), (29, 6, 6), (1, 6, larger), (23, 1, 1)):
         blocks_agree(student, some_attention(T=T, S=S, D=2, E=6), block, how=f" for {S} keys")
 
 
-@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2000]"), promise=(
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[750]"), promise=(
     "mask: booleans that broadcast to (..., T, S), such as (T, S), (S,) or (T, 1), True where t may attend to s",
 ))
 def test_masks_that_broadcast(student):
     """Masks of every shape that broadcasts to (..., T, S), also with a last axis of 1, mean what they mean in 03."""
-    inputs = some_attention(2, 3, T=13, S=29, D=7, E=5)
-    for shape in ((29,), (1, 29), (3, 1, 29), (2, 1, 13, 29)):
-        blocks_agree(student, inputs, 15, some_mask(*shape), f" with a mask {shape}")
+    inputs = some_attention(2, 3, T=13, S=11, D=4, E=5)
+    for shape in ((11,), (1, 11), (3, 1, 11), (2, 1, 13, 11)):
+        blocks_agree(student, inputs, 6, some_mask(*shape), f" with a mask {shape}")
     for shape in ((13, 1), (1,), (3, 1, 1)):
         mask = torch.ones(shape, dtype=torch.bool)
-        blocks_agree(student, inputs, 15, mask, f" with a mask {shape}")
+        blocks_agree(student, inputs, 6, mask, f" with a mask {shape}")
     mask = torch.rand(2, 1, 13, 1) < 0.5
-    blocks_agree(student, inputs, 15, mask, " with a mask (2, 1, 13, 1)")
+    blocks_agree(student, inputs, 6, mask, " with a mask (2, 1, 13, 1)")
 
 
 @task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1500]"), promise=(
@@ -542,7 +555,7 @@ def test_masks_that_broadcast(student):
 ))
 def test_queries_without_keys(student):
     """Where a block, or all of them, have no key for a query, nothing becomes NaN; without any key the output is 0."""
-    q, k, v = some_attention(2, S=29)
+    q, k, v = some_attention(2, T=31, S=29)
     q = q * torch.tensor([1.0, 3000.0]).double()[:, None, None]  # the second text has large scores
     mask = some_mask(31, 29)
     mask[random.randrange(5), :26] = False
@@ -555,34 +568,33 @@ def test_queries_without_keys(student):
     checks.close(output, torch.zeros(2, 31, 3, dtype=torch.float64), "the output without any key")
 
 
-@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"),
+@task("blocks", 0.5, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2000]"),
       promise="Scores of ±10,000 do no harm")
 def test_large_scores(student):
-    """Scores of ±10,000, the largest of them first, last or in the middle, in float32 as well: all stays finite."""
-    rising = torch.arange(1, 54) / 53
-    slopes = torch.stack([rising, rising.flip(0), rising.roll(26), torch.ones(53)])  # one for each text
-    for dtype in (torch.float64, torch.float32):
-        q, k, v = some_attention(2, 4, T=11, dtype=dtype)
-        q = torch.ones_like(q) * torch.tensor([1.0, -1.0], dtype=dtype)[:, None, None, None]
-        k = torch.ones_like(k) * slopes[:, :, None]
-        inputs = [10_000 / 5**0.5 * q, k, v]  # all scores between -10,000 and 10,000
-        blocks_agree(student, inputs, 19, how=" for scores of ±10,000", atol=1e-4, rtol=1e-4)
+    """Scores of ±10,000, the largest of them first, last or in the middle, in float32: all stays finite."""
+    rising = torch.arange(1, 30) / 29
+    slopes = torch.stack([rising, rising.flip(0), rising.roll(14), torch.ones(29)])  # one for each text
+    q, k, v = some_attention(2, 4, T=11, S=29, dtype=torch.float32)
+    q = torch.ones_like(q) * torch.tensor([1.0, -1.0])[:, None, None, None]
+    k = torch.ones_like(k) * slopes[:, :, None]
+    inputs = [10_000 / 5**0.5 * q, k, v]  # all scores between -10,000 and 10,000
+    blocks_agree(student, inputs, 10, how=" for scores of ±10,000", **SINGLE)
 
 
-@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[2500]"),
+@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1200]"),
       promise="gradients flow back to q, k and v.")
 def test_gradients_of_attention_in_blocks(student):
     """The gradients of q, k and v are those of the whole table, also where a query may attend to nothing."""
-    inputs, mask = some_attention(2), some_mask(31, 53)
-    mask[random.randrange(31)] = False
+    inputs, mask = some_attention(2), some_mask(23, 31)
+    mask[random.randrange(23)] = False
     checks.gradients_close(
-        lambda q, k, v: student.blockwise_attention(q, k, v, 19, mask),
+        lambda q, k, v: student.blockwise_attention(q, k, v, 11, mask),
         lambda q, k, v: whole_table(q, k, v, mask),
         *inputs,
     )
 
 
-@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1500]"), promise=(
+@task("blocks", 0.25, needs="test_blocks_by_hand", forbids=(*READY_MADE, "torch.Tensor[1200]"), promise=(
     "The inputs keep their values, and the output has their number type (float32, float64).",
     "Raises ValueError that names block and its value if it is below 1.",
 ))
@@ -590,11 +602,11 @@ def test_types_inputs_and_refusals_in_blocks(student):
     """The number type stays, the inputs keep their values, and a block below 1 is refused."""
     for dtype in (torch.float32, torch.float64):
         inputs = some_attention(2, dtype=dtype)
-        output = checks.input_untouched(lambda q, k, v: student.blockwise_attention(q, k, v, 19), *inputs)
+        output = checks.input_untouched(lambda q, k, v: student.blockwise_attention(q, k, v, 11), *inputs)
         checks.dtype(output, dtype, "the output")
-        checks.close(output, whole_table(*inputs), "the output in blocks of 19", atol=1e-4)
+        checks.close(output, whole_table(*inputs), "the output in blocks of 11", atol=1e-4)
     for wrong in (0, -random.randrange(1, 9)):
-        checks.raises(ValueError, student.blockwise_attention, *some_attention(), wrong, naming=("block", wrong))
+        checks.raises(ValueError, student.blockwise_attention, *some_attention(T=2, S=3), wrong, naming=("block", wrong))
 
 
 @task("blocks", 0.25, promise="The bytes that go from and to the large memory: with the whole table, and in blocks.")
