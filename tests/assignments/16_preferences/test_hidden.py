@@ -1,5 +1,6 @@
 """Preferences: the tests that only graders see."""
 
+import itertools
 import math
 import random
 from functools import partial
@@ -29,6 +30,17 @@ def some_answers(dtype=torch.float64):
 
 def with_answer(function, ids, answer, logits):
     return function(logits, ids, answer)
+
+
+def well_behaved(function, name, dtype):
+    """The function, whose arguments must keep their values in each call, and whose loss must have the number type."""
+
+    def call(*given):
+        loss = checks.input_untouched(function, *given, what=name)
+        checks.dtype(loss, dtype, "the loss")
+        return loss
+
+    return call
 
 
 def same_with_gradients(ours, theirs, *inputs, what, gradient, atol=1e-6, gradient_atol=1e-6, axes=None):
@@ -65,20 +77,19 @@ def test_answers_anywhere(student, reference):
 @task("answers", 0.25, promise="which may be as large as 10,000, in both directions.")
 def test_large_logits(student, reference):
     """Logits of several hundred and of 10,000, in both directions, give finite log-probabilities and gradients."""
-    for dtype, size in ((torch.float64, 10_000.0), (torch.float32, 10_000.0), (torch.float32, 300.0)):
+    sizes = torch.tensor([300.0, 10_000.0, 300.0, 300.0, 10_000.0])  # one for each row; the first has no answer
+    for name, dtype in itertools.product(("answer_log_probs", "sft_loss"), DTYPES):
         logits, ids, answer = some_answers(dtype)
-        logits = size * logits.sign()
-        for name in ("answer_log_probs", "sft_loss"):
-            what = f"{name} of logits of {size:g} and -{size:g}"
-            same_with_gradients(
-                partial(with_answer, getattr(student, name), ids, answer),
-                partial(with_answer, getattr(reference, name), ids, answer),
-                logits,
-                what=what,
-                gradient=f"the gradient of {what}",
-                atol=1e-2,  # float32 rounds 10,000 to a thousandth, for each token
-                gradient_atol=1e-3,
-            )
+        what = f"{name} of logits of up to 10000 and -10000"
+        same_with_gradients(
+            partial(with_answer, getattr(student, name), ids, answer),
+            partial(with_answer, getattr(reference, name), ids, answer),
+            sizes[:, None, None] * logits.sign(),
+            what=what,
+            gradient=f"the gradient of {what}",
+            atol=1e-2,  # float32 rounds 10,000 to a thousandth, for each token
+            gradient_atol=1e-3,
+        )
 
 
 @task("answers", 0.5, promise="Tokens outside of the answer may even be impossible (a logit of -inf)")
@@ -120,17 +131,15 @@ def test_first_tokens_are_refused_in_any_row(student):
 ))
 def test_mean_over_all_tokens(student, reference):
     """The loss is the mean over all answer tokens of the batch, and its gradients are those of the formula."""
-    for dtype in DTYPES:
-        logits, ids, answer = some_answers(dtype)
-        loss = checks.input_untouched(student.sft_loss, logits, ids, answer, what="sft_loss")
-        checks.dtype(loss, dtype, "the loss")
-        checks.close(loss, reference.sft_loss(logits, ids, answer), "the loss", atol=1e-5)
-    logits, ids, answer = some_answers()
-    checks.gradients_close(
-        lambda given: student.sft_loss(given, ids, answer),
-        lambda given: reference.sft_loss(given, ids, answer),
-        logits,
-        what="the gradient of sft_loss",
+    given = some_answers(torch.float32)
+    loss = well_behaved(student.sft_loss, "sft_loss", torch.float32)(*given)
+    checks.close(loss, reference.sft_loss(*given), "the loss", atol=1e-5)
+    same_with_gradients(
+        well_behaved(student.sft_loss, "sft_loss", torch.float64),
+        reference.sft_loss,
+        *some_answers(),
+        what="the loss",
+        gradient="the gradient of sft_loss",
     )
 
 
@@ -159,11 +168,16 @@ def test_batch_without_an_answer(student, reference):
 def test_comparisons_of_any_scores(student, reference):
     """The loss and its gradients are those of the formula, for any scores."""
     for dtype in DTYPES:
-        chosen, rejected = some(7, scale=3, dtype=dtype), some(7, scale=3, dtype=dtype)
-        loss = checks.input_untouched(student.bradley_terry_loss, chosen, rejected, what="bradley_terry_loss")
-        checks.dtype(loss, dtype, "the loss")
-        checks.close(loss, reference.bradley_terry_loss(chosen, rejected), "the loss", atol=1e-5)
-        checks.gradients_close(student.bradley_terry_loss, reference.bradley_terry_loss, chosen, rejected, atol=1e-5)
+        same_with_gradients(
+            well_behaved(student.bradley_terry_loss, "bradley_terry_loss", dtype),
+            reference.bradley_terry_loss,
+            some(7, scale=3, dtype=dtype),
+            some(7, scale=3, dtype=dtype),
+            what="the loss",
+            gradient="the gradient",
+            atol=1e-5,
+            gradient_atol=1e-5,
+        )
 
 
 @task("comparisons", 0.75,
@@ -172,20 +186,16 @@ def test_scores_far_apart(student, reference):
     """The loss is finite and its gradients are right where the scores are 10,000 apart, in either direction."""
     for dtype in DTYPES:
         middle, far = random.uniform(-3, 3), random.uniform(9_000, 10_000)
-        for chosen, rejected in (
-            (torch.tensor([middle - far, middle], dtype=dtype), torch.tensor([middle, middle + 1], dtype=dtype)),
-            (torch.tensor([middle + far, middle], dtype=dtype), torch.tensor([middle, middle + 1], dtype=dtype)),
-        ):
-            same_with_gradients(
-                student.bradley_terry_loss,
-                reference.bradley_terry_loss,
-                chosen,
-                rejected,
-                what="the loss",
-                gradient="the gradient",
-                atol=1e-4,
-                gradient_atol=1e-5,
-            )
+        same_with_gradients(
+            student.bradley_terry_loss,
+            reference.bradley_terry_loss,
+            torch.tensor([middle - far, middle + far, middle], dtype=dtype),
+            torch.tensor([middle, middle, middle + 1], dtype=dtype),
+            what="the loss",
+            gradient="the gradient",
+            atol=1e-4,
+            gradient_atol=1e-5,
+        )
 
 
 # Part 3: direct preference optimisation
@@ -230,17 +240,15 @@ def test_gradients_reach_the_policy_alone(student, reference):
 @task("dpo", 0.5, promise="finite and with right gradients for margins of ±10,000 as well.")
 def test_large_margins(student, reference):
     """Margins of 10,000 and of -10,000 have a finite loss and right gradients."""
-    for sign in (1, -1):
-        far = sign * random.uniform(9_000, 10_000)
-        pairs = some_pairs(3)
-        pairs[0] = pairs[0] + torch.tensor([far, 0.0, 0.0], dtype=torch.float64)
-        same_with_gradients(
-            lambda *given: student.dpo_loss(*given, beta=1.0)[0],
-            lambda *given: reference.dpo_loss(*given, beta=1.0)[0],
-            *pairs,
-            what="the loss",
-            gradient="the gradient of the loss",
-        )
+    pairs, far = some_pairs(3), random.uniform(9_000, 10_000)
+    pairs[0] = pairs[0] + torch.tensor([far, -far, 0.0], dtype=torch.float64)
+    same_with_gradients(
+        lambda *given: student.dpo_loss(*given, beta=1.0)[0],
+        lambda *given: reference.dpo_loss(*given, beta=1.0)[0],
+        *pairs,
+        what="the loss",
+        gradient="the gradient of the loss",
+    )
 
 
 @task("dpo", 0.25, promise=(
@@ -260,7 +268,7 @@ def test_pairs_stay_and_beta_is_checked(student):
 @task("advantages", 0.75, promise="In each row: less the row's mean, divided by its standard deviation")
 def test_groups_of_any_rewards(student, reference):
     """Each group has its own mean and its own standard deviation, divided by K."""
-    for G, K in ((4, 3), (3, 7), (1, 5), (5, 5)):
+    for G, K in ((4, 3), (1, 5), (5, 5)):
         rewards = some(G, K, scale=3) + some(G, 1, scale=10)
         advantages = student.group_advantages(rewards, eps=1e-4)
         checks.close(advantages, reference.group_advantages(rewards), "the advantages", axes=("prompt", "answer"))
@@ -290,8 +298,6 @@ def test_equals_next_to_others(student, reference):
         checks.dtype(advantages, dtype, "the advantages")
         expected = reference.group_advantages(rewards)
         checks.close(advantages, expected, "the advantages", axes=("prompt", "answer"), atol=1e-4)
-    alone = some(4, 1)
-    checks.close(student.group_advantages(alone), torch.zeros_like(alone), "the advantages of groups of one")
 
 
 # Part 5: the clipped objective
@@ -306,10 +312,10 @@ def some_steps(count=12, dtype=torch.float64):
 @task("clipping", 0.5, promise="Minus the mean of min(ratio · A, clip(ratio, 1 - epsilon, 1 + epsilon) · A)")
 def test_objective_of_any_steps(student, reference):
     """The loss is that of the formula, for any ratios and advantages and for any epsilon."""
-    for settings in ({}, {"epsilon": random.uniform(0.3, 0.5)}, {"epsilon": 0.05}):
+    for settings in ({"epsilon": random.uniform(0.3, 0.5)}, {"epsilon": 0.05}):
         steps = some_steps()
-        what = f"the loss with {settings}" if settings else "the loss"
-        checks.close(student.clipped_loss(*steps, **settings), reference.clipped_loss(*steps, **settings), what)
+        expected = reference.clipped_loss(*steps, **settings)
+        checks.close(student.clipped_loss(*steps, **settings), expected, f"the loss with {settings}")
 
 
 @task("clipping", 0.5, needs="test_four_cases",
@@ -328,10 +334,9 @@ def test_first_step_is_the_policy_gradient(student):
     """Where nothing has moved, the gradient is minus the advantage, divided by N; the arguments keep their values."""
     for dtype in DTYPES:
         _, old, advantages = some_steps(dtype=dtype)
-        loss = checks.input_untouched(student.clipped_loss, old.clone(), old, advantages, what="clipped_loss")
-        checks.dtype(loss, dtype, "the loss")
+        clipped = well_behaved(student.clipped_loss, "clipped_loss", dtype)
         checks.gradients_close(
-            lambda now, old=old, advantages=advantages: student.clipped_loss(now, old, advantages),
+            lambda now, old=old, advantages=advantages, clipped=clipped: clipped(now, old, advantages),
             lambda now, advantages=advantages: -(advantages * now).mean(),
             old.clone(),
             what="the gradient in the first step",
@@ -357,7 +362,7 @@ def some_token_steps(dtype=torch.float64, width=9):
 ))
 def test_tokens_of_any_answers(student, reference):
     """For answers of any lengths, the loss is that of the formula."""
-    for width in (9, 4, 13):
+    for width in (4, 13):
         steps = some_token_steps(width=width)
         checks.close(student.token_clipped_loss(*steps), reference.token_clipped_loss(*steps), "the loss")
 
@@ -381,7 +386,7 @@ def test_gradients_of_tokens(student, reference):
 def test_rows_without_an_answer(student, reference):
     """Rows without an answer do not count; without any answer at all, the loss and its gradients are 0."""
     *steps, answer = some_token_steps()
-    for empty in (1, 4, 7):
+    for empty in (random.randint(1, 5), 7):
         fewer = answer.clone()
         fewer[:empty] = False
         same_with_gradients(
@@ -398,18 +403,17 @@ def test_rows_without_an_answer(student, reference):
 def test_inf_and_nan_outside_of_the_answers(student, reference):
     """Infinities and NaN outside of the answers, before and after the step, change neither the loss nor a gradient."""
     now, old, advantages, answer = some_token_steps()
-    places = ~answer
-    places[:, 3] = False
-    for strange in (-math.inf, math.inf, math.nan):
-        filled, filled_before = now.masked_fill(places, strange), old.masked_fill(places, strange)
-        for ours, theirs in ((filled, old), (now, filled_before), (filled, filled_before)):
-            same_with_gradients(
-                lambda now, theirs=theirs: student.token_clipped_loss(now, theirs, advantages, answer),
-                lambda now, theirs=theirs: reference.token_clipped_loss(now, theirs, advantages, answer),
-                ours,
-                what="the loss",
-                gradient="the gradient of the loss",
-            )
+    strange = itertools.product((-math.inf, math.inf, math.nan), ((now,), (old,), (now, old)))
+    for (row, t), (number, tables) in zip((~answer).nonzero().tolist(), itertools.cycle(strange)):
+        for table in tables:
+            table[row, t] = number
+    same_with_gradients(
+        lambda now: student.token_clipped_loss(now, old, advantages, answer),
+        lambda now: reference.token_clipped_loss(now, old, advantages, answer),
+        now,
+        what="the loss",
+        gradient="the gradient of the loss",
+    )
 
 
 @task("tokens", 0.25, promise=(
@@ -419,14 +423,12 @@ def test_inf_and_nan_outside_of_the_answers(student, reference):
 ))
 def test_epsilon_and_types_of_tokens(student, reference):
     """Any epsilon works, the loss has the number type of the arguments, and these keep their values."""
-    for dtype in DTYPES:
+    for dtype, epsilon in zip(DTYPES, (0.05, random.uniform(0.3, 0.5))):
         steps = some_token_steps(dtype)
-        loss = checks.input_untouched(student.token_clipped_loss, *steps, what="token_clipped_loss")
-        checks.dtype(loss, dtype, "the loss")
-        for epsilon in (0.05, random.uniform(0.3, 0.5)):
-            found = student.token_clipped_loss(*steps, epsilon=epsilon)
-            expected = reference.token_clipped_loss(*steps, epsilon=epsilon)
-            checks.close(found, expected, f"the loss with epsilon={epsilon:.2g}", atol=1e-5)
+        clipped = partial(student.token_clipped_loss, epsilon=epsilon)
+        loss = well_behaved(clipped, "token_clipped_loss", dtype)(*steps)
+        expected = reference.token_clipped_loss(*steps, epsilon=epsilon)
+        checks.close(loss, expected, f"the loss with epsilon={epsilon:.2g}", atol=1e-5)
 
 
 # Part 7: the leash
@@ -444,11 +446,10 @@ def test_penalty_of_any_answers(student, reference):
         penalty = checks.input_untouched(student.kl_penalty, ours, theirs, what="kl_penalty")
         checks.dtype(penalty, dtype, "the penalty")
         checks.close(penalty, reference.kl_penalty(ours, theirs), "the penalty", atol=1e-5)
-    for now in range(3):
-        one, other = some(1, scale=0.5), some(1, scale=0.5)
-        penalty = student.kl_penalty(one, other)
-        checks.between(penalty, 0.0, 100.0, f"the penalty of one answer, number {now},")
-        checks.close(penalty, reference.kl_penalty(one, other), f"the penalty of one answer, number {now},")
+    one, other = some(1, scale=0.5), some(1, scale=0.5)
+    penalty = student.kl_penalty(one, other)
+    checks.between(penalty, 0.0, 100.0, "the penalty of one answer")
+    checks.close(penalty, reference.kl_penalty(one, other), "the penalty of one answer")
 
 
 @task("kl", 0.5, needs="test_divergence_worked_by_hand",
