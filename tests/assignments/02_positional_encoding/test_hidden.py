@@ -32,8 +32,8 @@ def embeddings(student, reference, vocab_size, block_size, embed_size):
 ))
 def test_table_follows_the_formula(student, reference):
     """Every entry of the table is the sine or cosine that the formula names; a square table shows which axis is which."""
-    sizes = [(16, 16), (50, 16), (between(41, 67), even_between(20, 40)), (between(2, 9), even_between(514, 700))]
-    for max_len, d_model in sizes:
+    width = even_between(20, 40)
+    for max_len, d_model in [(width, width), (between(41, 67), width), (between(2, 9), even_between(514, 700))]:
         checks.close(
             student.positional_encoding(max_len, d_model),
             reference.positional_encoding(max_len, d_model),
@@ -61,7 +61,7 @@ def test_rows_compare_by_distance_alone(student):
     """The product of two rows depends on how far apart they are, not on where; and no two rows are equal."""
     table = student.positional_encoding(between(24, 32), even_between(12, 20)).double()
     products = table @ table.T
-    for distance in (1, 2, 5, 11):
+    for distance in (1, 11):
         diagonal = products.diagonal(distance)
         what = f"PE[p] · PE[p + {distance}], for every p,"
         checks.close(diagonal, diagonal[:1].expand_as(diagonal), what, axes=("position",), atol=1e-3)
@@ -72,8 +72,9 @@ def test_rows_compare_by_distance_alone(student):
 @task("table", 0.5, promise="An odd `d_model` ends with a sine.")
 def test_odd_width_ends_with_a_sine(student, reference):
     """When d_model is odd, the last sine has no cosine beside it, and everything else stays as it was."""
-    student.positional_encoding(5, 8)  # an even table before them leaves no trace in the odd ones
-    for max_len, d_model in [(5, 7), (3, 1), (between(11, 99), 2 * between(4, 40) + 1)]:
+    length, width = between(11, 99), 2 * between(3, 40) + 1
+    student.positional_encoding(length, width + 1)  # an even table before it leaves no trace in the odd one
+    for max_len, d_model in [(length, width), (3, 1)]:
         checks.close(
             student.positional_encoding(max_len, d_model),
             reference.positional_encoding(max_len, d_model),
@@ -140,10 +141,10 @@ def test_module_adds_the_first_rows(student):
       promise="The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike")
 def test_sentences_come_as_they_like(student):
     """One module serves short and long sentences, alone or many at a time, in training and in evaluation."""
-    for d_model, training in [(6, True), (1, False)]:
+    for d_model, training, sizes in [(6, True, [(3, 2), (1, 7), (2, 11)]), (1, False, [(1, 7), (4, 1)])]:
         module = student.SinusoidalPositionalEncoding(d_model, 11).train(training)
         table = student.positional_encoding(11, d_model)
-        for B, T in [(3, 2), (1, 7), (2, 11), (4, 1)]:
+        for B, T in sizes:
             x = torch.randn(B, T, d_model)
             what = f"the output for x of shape {tuple(x.shape)}"
             checks.close(module(x.clone()), x + table[:T], what, atol=1e-5)
@@ -159,10 +160,11 @@ def test_module_follows_to_float64(student):
     x = torch.randn(2, 5, 6)
     checks.dtype(module(x.clone()), torch.float32, "the output for a float32 sentence")
     rows = student.positional_encoding(5, 6)[:5].double()
-    module, x = module.double(), x.double()
-    checks.buffers_follow(module)
-    checks.dtype(module(x.clone()), torch.float64, "the output after module.double()")
-    checks.close(module(x.clone()), x + rows, "the output after module.double()", atol=1e-5)
+    checks.buffers_follow(module)  # it calls module.double()
+    x = x.double()
+    output = module(x.clone())
+    checks.dtype(output, torch.float64, "the output after module.double()")
+    checks.close(output, x + rows, "the output after module.double()", atol=1e-5)
     with torch.no_grad():
         module.pe.mul_(3)
     added = module(x.clone()) - x
@@ -175,25 +177,29 @@ def test_module_follows_to_float64(student):
 def test_sentence_longer_than_the_table_is_refused(student):
     """A sentence of exactly max_len words is welcome; one more word is a ValueError that names both numbers."""
     max_len = between(5, 9)
-    module = student.SinusoidalPositionalEncoding(6, max_len)
+    module = student.SinusoidalPositionalEncoding(6, max_len).eval()
     longest = module(torch.randn(2, max_len, 6))
     checks.shape(longest, (2, max_len, 6), f"the output for T = max_len = {max_len}")
     too_long = torch.randn(2, max_len + 1, 6)
-    for training in (True, False):
-        module.train(training)
-        checks.raises(ValueError, module, too_long, naming=("max_len", max_len, max_len + 1))
-    single = student.SinusoidalPositionalEncoding(6, 1)
+    checks.raises(ValueError, module, too_long, naming=("max_len", max_len, max_len + 1))
+    single = student.SinusoidalPositionalEncoding(6, 1).train()
     checks.raises(ValueError, single, torch.randn(3, 2, 6), naming=("max_len", 1, 2))
 
 
 @task("module", 0.25, promise="x itself keeps its values, and gradients flow back to it.")
-def test_the_sentence_itself_is_not_changed(student, reference):
+def test_the_sentence_itself_is_not_changed(student):
     """The caller's x has the same numbers before and after the call, and what flows back to it is not cut off."""
     module = student.SinusoidalPositionalEncoding(6, 11)
-    checks.input_untouched(module, torch.randn(3, 7, 6))
+
+    def add_positions(x):
+        return checks.input_untouched(module, x)
+
+    def add_constants(x):  # their gradients are those of a module without dropout
+        return x + 1
+
     for shape, training in [((3, 7, 6), True), ((2, 11, 6), False), ((1, 5, 6), True)]:
-        expected = reference.SinusoidalPositionalEncoding(6, 11).train(training)
-        checks.gradients_close(module.train(training), expected, torch.randn(shape))
+        module.train(training)
+        checks.gradients_close(add_positions, add_constants, torch.randn(shape))
 
 
 @task("module", 0.25,
@@ -203,15 +209,15 @@ def test_dropout_rests_in_eval(student):
     noisy = student.SinusoidalPositionalEncoding(6, 11, 0.5).eval()
     quiet = student.SinusoidalPositionalEncoding(6, 11).train()
     x = torch.randn(3, 7, 6)
-    checks.deterministic_in_eval(noisy, x)
-    checks.close(noisy(x.clone()), quiet(x.clone()), "the output in evaluation with dropout=0.5")
+    expected = checks.tensor(quiet(x.clone()), "the output in training with dropout=0")
+    checks.close(noisy(x.clone()), expected, "the output in evaluation with dropout=0.5")
 
 
 @task("module", 0.5, promise="Adds row t of the table to the word at position t, then applies dropout.")
 def test_dropout_acts_on_the_sum_in_training(student):
     """In training, dropout acts on word plus position: every number is either zero or scaled up."""
-    module = student.SinusoidalPositionalEncoding(2, 31, 0.5)
-    x = torch.randn(50, 29, 2)
+    module = student.SinusoidalPositionalEncoding(2, 17, 0.5)
+    x = torch.randn(40, 13, 2)
     total = checks.tensor(module.eval()(x.clone()), "the output in evaluation")
     noisy = checks.tensor(module.train()(x.clone()), "the output in training")
     checks.shape(noisy, tuple(total.shape), "the output in training")
@@ -222,7 +228,7 @@ def test_dropout_acts_on_the_sum_in_training(student):
         public="In training, some numbers are neither zero nor scaled up from what they are without dropout.",
     )
     checks.between(float(dropped.float().mean()), 0.4, 0.6, "the share of zeros in training with dropout=0.5")
-    module = student.SinusoidalPositionalEncoding(2, 31, 0.2).train()
+    module = student.SinusoidalPositionalEncoding(2, 17, 0.2).train()
     noisy = checks.tensor(module(x.clone()), "the output in training with dropout=0.2")
     checks.true(
         bool(((noisy == 0) | torch.isclose(noisy, total / 0.8, atol=1e-5)).all()),
@@ -256,7 +262,7 @@ def test_token_plus_position(student, reference):
 def test_short_and_long_sentences_find_their_positions(student, reference):
     """One layer serves short and long sentences, in any order, in training and in evaluation."""
     theirs, ours = embeddings(student, reference, 7, 11, 6)
-    for T, training in [(between(2, 4), True), (11, False), (1, True), (between(5, 9), False)]:
+    for T, training in [(between(2, 4), True), (11, False), (1, True)]:
         ids = torch.randint(7, (3, T))
         theirs.train(training)
         checks.close(theirs(ids), ours(ids), f"the output for T = {T}", atol=1e-5)
@@ -307,10 +313,15 @@ def test_the_same_token_at_another_position(student):
 ))
 def test_a_sentence_gets_the_same_vectors_alone(student):
     """The vectors of a sentence depend on its own tokens, and not on the other sentences of its batch."""
-    module = checks.randomize(student.TokenAndPositionEmbedding(11, 7, 6))
-    ids = torch.randint(11, (3, 5))
-    ids[1] = (ids[0] + 1) % 11
-    checks.batch_invariant(module, ids)
-    output = checks.tensor(module(ids), "the output")
+    module = checks.randomize(student.TokenAndPositionEmbedding(31, 7, 6))
+    first = torch.randint(30, (5,))
+    answers = []
+
+    def embed(ids):
+        answers.append(module(ids))
+        return answers[-1]
+
+    checks.batch_invariant(embed, torch.stack([first, first + 1]))
+    together = answers[0]
     same = "Two sentences with different tokens get the same vectors."
-    checks.true(not torch.equal(output[0], output[1]), same, public=same)
+    checks.true(not torch.equal(together[0], together[1]), same, public=same)
