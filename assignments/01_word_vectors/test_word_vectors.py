@@ -30,8 +30,8 @@ def test_banana_has_three_characters(student):
 def test_decoding_undoes_encoding(student):
     """Encoded and decoded, a text comes back as it was."""
     tokenizer = student.CharTokenizer("the cat sat on the mat")
-    for text in ("a cat", "mat the hat"):
-        checks.equal(tokenizer.decode(tokenizer.encode(text)), text, f"{text!r}, encoded and decoded,")
+    text = "mat the hat"
+    checks.equal(tokenizer.decode(tokenizer.encode(text)), text, f"{text!r}, encoded and decoded,")
 
 
 @task("tokens", 0.25)

@@ -25,9 +25,9 @@ def some_ids(length, vocab_size=23):
     return [random.randrange(vocab_size) for _ in range(length)]
 
 
-def two_tables(V=11, C=5):
+def two_tables(V=11, C=5, dtype=torch.float64):
     """Two random tables of the same shape: (V, C)."""
-    return torch.randn(2, V, C, dtype=torch.float64).unbind()
+    return torch.randn(2, V, C, dtype=dtype).unbind()
 
 
 def rows_of_many_lengths(V, C):
@@ -94,10 +94,11 @@ def test_any_text_is_numbered_in_sorted_order(student, reference):
     tokenizer, expected = student.CharTokenizer(text), reference.CharTokenizer(text)
     student.CharTokenizer("\t" + text)  # a later one has its own ids
     checks.equal(tokenizer.vocab_size, expected.vocab_size, "vocab_size")
+    encode, decode = tokenizer.encode, tokenizer.decode
     for piece in (text, text[7:20], ""):
         ids = expected.encode(piece)
-        checks.equal(tokenizer.encode(piece), ids, f"encode({piece!r})")
-        text_again = tokenizer.decode(ids)  # a list of letters has a test of its own
+        checks.equal(encode(piece), ids, f"encode({piece!r})")
+        text_again = decode(ids)  # a list of letters has a test of its own
         checks.equal("".join(text_again) if text_again == [*piece] else text_again, piece, f"decode({ids})")
 
 
@@ -106,17 +107,17 @@ def test_id_that_nobody_has_is_refused(student):
     """An id that is too large or negative is a ValueError that names it."""
     size = random.randint(5, 20)
     letters = random.sample("abcdefghijklmnopqrstuvwxyz", size)
-    tokenizer = student.CharTokenizer("".join([*letters, *letters[:3]]))
+    decode = student.CharTokenizer("".join([*letters, *letters[:3]])).decode
     for wrong in (size + random.randint(9, 99), size, -1, -random.randint(2, size)):
         around = some_ids(2, size)
-        checks.raises(ValueError, tokenizer.decode, [around[0], wrong, around[1]], naming=wrong)
+        checks.raises(ValueError, decode, [around[0], wrong, around[1]], naming=wrong)
 
 
 @task("tokens", 0.25, promise="ValueError that names a character which is not in the vocabulary.")
 def test_any_unknown_character_is_refused(student):
     """A capital letter or a question mark that was not in the text is unknown, wherever it stands."""
     known = "".join(random.sample("abcdefghijklmnopqrstuvwxyz", 9))
-    tokenizer = student.CharTokenizer(known + known[2:5])
+    encode = student.CharTokenizer(known + known[2:5]).encode
     capital = known[0].upper()
     for text, unknown in (
         (capital + known[1:], capital),
@@ -124,7 +125,7 @@ def test_any_unknown_character_is_refused(student):
         (f"{known[:4]}\u00e9{known[4:]}", "\u00e9"),
         (f"{known[:3]} {known[3:]}", " "),
     ):
-        checks.raises(ValueError, tokenizer.encode, text, naming=unknown)
+        checks.raises(ValueError, encode, text, naming=unknown)
 
 
 # Part 2: numbers become vectors
@@ -134,7 +135,7 @@ def test_any_unknown_character_is_refused(student):
       promise="One row for each id, 0 everywhere and 1 at the id's place.   ids (T,) -> (T, V), float32")
 def test_one_hot_of_many_ids(student, reference):
     """Any number of ids gives as many rows of ordinary (float32) numbers, repeated ids included."""
-    for T, V in ((1, 3), (7, 5), (13, 29)):
+    for T, V in ((1, 29), (7, 5)):
         ids = torch.tensor(some_ids(T, V))
         rows = student.one_hot(ids, V)
         checks.close(rows, reference.one_hot(ids, V), f"one_hot({ids.tolist()}, {V})", axes=("row", "place"))
@@ -148,7 +149,7 @@ def test_one_hot_of_many_ids(student, reference):
 def test_embed_takes_ids_of_any_shape(student, reference):
     """A single id, a sentence, a batch of sentences: every id is replaced by its row."""
     table = torch.randn(11, 5, dtype=torch.float64)
-    for shape in ((), (7,), (3, 7), (2, 3, 4)):
+    for shape in ((), (3, 7), (2, 3, 4)):
         ids = torch.randint(11, shape)
         checks.close(
             student.embed(ids, table), reference.embed(ids, table), f"embed with ids of shape {shape}"
@@ -165,10 +166,10 @@ def test_embed_takes_ids_of_any_shape(student, reference):
 def test_embed_equals_the_product(student):
     """Looking up is the same as multiplying one-hot rows with the table, and keeps the table's number type."""
     ids = torch.tensor(some_ids(7, 13))
+    rows = checks.tensor(student.one_hot(ids, 13), "one_hot(ids, 13)")                  # (T, V)
+    checks.shape(rows, (7, 13), "one_hot(ids, 13)", axes=("row", "place"))
     for dtype in (torch.float32, torch.float64):
         table = torch.randn(13, 4, dtype=dtype)
-        rows = checks.tensor(student.one_hot(ids, 13), "one_hot(ids, 13)")              # (T, V)
-        checks.shape(rows, (7, 13), "one_hot(ids, 13)", axes=("row", "place"))
         product = rows.to(dtype) @ table                                                # (T, C)
         vectors = student.embed(ids, table)
         checks.close(vectors, product, "embed", axes=("word", "number"))
@@ -182,10 +183,15 @@ def test_embed_equals_the_product(student):
 def test_fetched_rows_can_be_learned(student, reference):
     """Gradients flow back into the rows that were fetched, and the table and the ids keep their values."""
     table = torch.randn(7, 3, dtype=torch.float64)
-    for shape in ((2, 3), (5,), (), (2, 2, 3)):
+    for shape in ((5,), (), (2, 2, 3)):
         ids = torch.randint(7, shape)
-        checks.input_untouched(student.embed, ids, table)
-        theirs, ours = (lambda t, i=ids: student.embed(i, t)), (lambda t, i=ids: reference.embed(i, t))
+
+        def theirs(table, ids=ids):
+            return checks.input_untouched(student.embed, ids, table)
+
+        def ours(table, ids=ids):
+            return reference.embed(ids, table)
+
         checks.gradients_close(theirs, ours, table, what=f"the gradient, for ids of shape {shape},")
 
 
@@ -196,7 +202,7 @@ def test_fetched_rows_can_be_learned(student, reference):
       promise="All pairs (centre, context): centres from left to right, and for each its contexts from left to right.")
 def test_pairs_of_any_text(student, reference):
     """For short and long texts and for any window, all pairs are there, in order."""
-    for length, window in ((11, 2), (13, 3), (3, 7), (1, 2)):
+    for length, window in ((11, 2), (3, 7), (1, 2)):
         ids = random.sample(range(50), length)
         same_pairs(student, reference, ids, window)
 
@@ -206,7 +212,7 @@ def test_same_word_at_another_place_is_a_context(student, reference):
     """A word that occurs twice can be its own context and a context twice; only the centre's place is left out."""
     often, twice, once = random.sample(range(99), 3)
     ids = [often, twice, often, often, once, twice, often]
-    for window in (1, 2, 3):
+    for window in (1, 3):
         same_pairs(student, reference, ids, window)
         same_examples(student, reference, ids, window)
 
@@ -215,7 +221,7 @@ def test_same_word_at_another_place_is_a_context(student, reference):
       promise="For each place from left to right: (the ids of its contexts from left to right, its own id).")
 def test_examples_of_any_text(student, reference):
     """For short and long texts and for any window, every place has its contexts, in order."""
-    for length, window in ((11, 2), (13, 3), (3, 7), (2, 1)):
+    for length, window in ((11, 2), (3, 7), (2, 1)):
         ids = random.sample(range(50), length)
         same_examples(student, reference, ids, window)
 
@@ -246,16 +252,14 @@ def test_both_forms_have_the_same_neighbours(student):
 ))
 def test_skip_gram_loss_follows_the_formula(student, reference):
     """For random tables and pairs the skip-gram loss is what the formula says."""
-    for V, C, P in ((11, 5, 7), (7, 3, 13)):
-        centre_table, context_table = two_tables(V, C)
+    for V, C, P, dtype in ((11, 5, 7, torch.float64), (7, 3, 13, torch.float32)):
+        centre_table, context_table = two_tables(V, C, dtype)
         pairs = torch.randint(V, (P, 2))
         pairs[-1] = pairs[0]  # a pair that occurs twice counts twice
         expected = reference.skip_gram_loss(centre_table, context_table, pairs)
         loss = student.skip_gram_loss(centre_table, context_table, pairs)
         checks.close(loss, expected, "the loss")
-        checks.dtype(loss, torch.float64, "the loss of tables in float64")
-        small = student.skip_gram_loss(centre_table.float(), context_table.float(), pairs)
-        checks.dtype(small, torch.float32, "the loss of tables in float32")
+        checks.dtype(loss, dtype, f"the loss of tables in {str(dtype).removeprefix('torch.')}")
 
 
 @task("loss", 0.3, promise=(
@@ -265,21 +269,19 @@ def test_skip_gram_loss_follows_the_formula(student, reference):
 ))
 def test_cbow_loss_follows_the_formula(student, reference):
     """For random tables and examples with different numbers of contexts the CBOW loss is what the formula says."""
-    for V, C, P in ((11, 5, 7), (7, 3, 13)):
-        context_table, centre_table = two_tables(V, C)
+    for V, C, P, dtype in ((11, 5, 6, torch.float64), (7, 3, 9, torch.float32)):
+        context_table, centre_table = two_tables(V, C, dtype)
         examples = some_examples(P, V)
         expected = reference.cbow_loss(context_table, centre_table, examples)
         loss = student.cbow_loss(context_table, centre_table, examples)
         checks.close(loss, expected, "the loss")
-        checks.dtype(loss, torch.float64, "the loss of tables in float64")
-        small = student.cbow_loss(context_table.float(), centre_table.float(), examples)
-        checks.dtype(small, torch.float32, "the loss of tables in float32")
+        checks.dtype(loss, dtype, f"the loss of tables in {str(dtype).removeprefix('torch.')}")
 
 
 @task("loss", 0.7, promise="gradients flow into both tables")
 def test_both_tables_learn(student, reference):
     """Both losses send the right gradients into both tables."""
-    pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
+    pairs, examples = torch.randint(11, (7, 2)), some_examples(3)
     for name, data in (("skip_gram_loss", pairs), ("cbow_loss", examples)):
         mine, theirs = getattr(student, name), getattr(reference, name)
         checks.gradients_close(mine, theirs, *two_tables(), data, what=f"the gradient of {name}")
@@ -294,10 +296,9 @@ def test_large_scores_stay_finite(student, reference):
     first, second = (30 * table.float() for table in two_tables())
     pairs, examples = torch.randint(11, (7, 2)), some_examples(5)
     for name, data in (("skip_gram_loss", pairs), ("cbow_loss", examples)):
-        loss = getattr(student, name)
-        checks.input_untouched(loss, first, second, data)
         expected = getattr(reference, name)(first, second, data)
-        checks.close(loss(first, second, data), expected, f"{name} at large scores", rtol=1e-4)
+        loss = checks.input_untouched(getattr(student, name), first, second, data)
+        checks.close(loss, expected, f"{name} at large scores", rtol=1e-4)
 
 
 # Part 5: calculating with words
@@ -314,8 +315,8 @@ def test_nearest_of_random_vectors(student, reference):
     for V, C, k in ((23, 7, 5), (11, 3, 1), (7, 5, 6)):
         table = rows_of_many_lengths(V, C)
         word = random.randrange(V)
-        checks.input_untouched(student.nearest, word, table, k)
-        mine, theirs = student.nearest(word, table, k), reference.nearest(word, table, k)
+        mine = checks.input_untouched(student.nearest, word, table, k)
+        theirs = reference.nearest(word, table, k)
         answers.append((mine, theirs, f"nearest({word}, table, {k})"))
     for mine, theirs, what in answers:  # only now: one short list alone may be right or wrong by luck
         checks.equal(mine, theirs, what)
@@ -331,7 +332,7 @@ def test_word_is_not_its_own_neighbour(student):
     checks.equal(plain(student.nearest(0, facing_away, 1)), [1], "nearest(0, table, 1)")
     table = torch.randn(7, 11, dtype=torch.float64)
     table[2], table[5] = table[4], table[4]
-    for word in (2, 4, 5):
+    for word in (4, 5):  # only one of three equal words can come first by chance
         found = plain(student.nearest(word, table, 2))
         two_words = isinstance(found, list) and len(found) == 2
         checks.true(two_words, f"nearest({word}, table, 2) should give a list of two whole numbers.")
@@ -353,10 +354,9 @@ def test_analogy_of_random_vectors(student, reference):
     for V, C in ((23, 7), (29, 5), (31, 3), (37, 5)):
         table = rows_of_many_lengths(V, C)
         a, b, c = random.sample(range(V), 3)
-        checks.input_untouched(student.analogy, a, b, c, table)
+        answer = checks.input_untouched(student.analogy, a, b, c, table)
         expected = reference.analogy(a, b, c, table)
-        what = f"analogy({a}, {b}, {c}, table)"
-        checks.equal(student.analogy(a, b, c, table), expected, what, is_id=True)
+        checks.equal(answer, expected, f"analogy({a}, {b}, {c}, table)", is_id=True)
 
 
 @task("neighbours", 0.25, promise="a, b and c themselves are never the answer.")
