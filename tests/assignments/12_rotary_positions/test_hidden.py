@@ -23,8 +23,13 @@ def rope_of(student, x, *arguments, **options):
 
 
 def turned(student, x, *arguments, **options):
+    """The checked result for x."""
+    return different_everywhere(x, rope_of(student, x.clone(), *arguments, **options))
+
+
+def different_everywhere(x, result):
     """The result for x as a plain tensor, once it is clear that something was turned, and not everything alike."""
-    result = checks.tensor(rope_of(student, x.clone(), *arguments, **options), "the result")
+    result = checks.tensor(result, "the result")
     checks.shape(result, tuple(x.shape), "the result", axes=("B", "T", "D"))
     later = result[..., 1:, :]
     checks.true(not torch.equal(later, x[..., 1:, :]), "Nothing was turned: the result is the input.")
@@ -60,14 +65,14 @@ def distance_alone_counts(student, T, D, **options):
 @task("rotation", 0.5, promise="Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).")
 def test_any_vectors_are_turned_as_the_formula_says(student, reference):
     """Random vectors are turned as the formula says, for many sizes."""
-    for shape in ((1, 7, 10), (2, 5, 6), (3, 11, 4), (5, 13, 2)):
+    for shape in ((1, 7, 10), (3, 11, 6), (5, 13, 2)):
         same_result(student, reference, torch.randn(*shape, dtype=torch.float64))
 
 
 @task("rotation", 0.25, promise="Pair i at position p is rotated counter-clockwise by p * base^(-2i / D).")
 def test_base_sets_the_speeds(student, reference):
     """Another base gives the hands other speeds."""
-    for base in (100.0, random.uniform(500, 900), 500_000.0):
+    for base in (random.uniform(100, 900), 500_000.0):
         x = torch.randn(3, 7, 8, dtype=torch.float64)
         same_result(student, reference, x, f"the result with base={base:g}", base=base)
 
@@ -91,8 +96,8 @@ def test_input_and_number_type_are_kept(student):
         for interleaved in (True, False):
             positions = torch.tensor([7, 3, 4, 11, 5])
             inputs = torch.randn(2, 5, 6, dtype=dtype), positions, 10000.0, interleaved
-            checks.input_untouched(lambda *given: rope_of(student, *given), *inputs, what="rope")
-            checks.dtype(turned(student, *inputs), dtype, "the result")
+            result = checks.input_untouched(lambda *given: rope_of(student, *given), *inputs, what="rope")
+            checks.dtype(different_everywhere(inputs[0], result), dtype, "the result")
 
 
 @task("rotation", 0.25, promise="with the number type of x: float64, float32, float16 or bfloat16")
@@ -123,7 +128,7 @@ def test_gradients_flow_through(student):
     checks.shape(result, (2, 7, 6), "the result")
     checks.true(result.requires_grad, "The result is cut off from the input: no gradient can flow back.")
     (gradient,) = torch.autograd.grad((result * weight).sum(), x)
-    change = turned(student, (x + step).detach()) - turned(student, x.detach())
+    change = turned(student, (x + step).detach()) - different_everywhere(x, result).detach()
     expected = (change * weight).sum()
     checks.close((gradient * step).sum(), expected, "the change that the gradient predicts", atol=1e-4)
 
@@ -135,7 +140,7 @@ def test_gradients_flow_through(student):
       promise="each **diagonal** holds one number. And the diagonals *differ* from each other")
 def test_score_depends_on_the_distance_alone(student):
     """The score of a query and a key depends on how far apart they stand, and on nothing else about their positions."""
-    for D in (2, 6, 10):
+    for D in (2, 10):
         distance_alone_counts(student, 11, D)
 
 
@@ -145,7 +150,7 @@ def test_given_positions_are_honoured(student):
     word = torch.randn(3, 1, 6, dtype=torch.float64)
     every = turned(student, word.repeat(1, 40, 1), torch.arange(40))  # one word at positions 0 to 39
     start = random.randint(3, 30)
-    for positions in (torch.tensor([0, 2, 3, 7, 11]), torch.arange(5) + start, torch.randperm(5)):
+    for positions in (torch.tensor([7, 2, 11, 0, 3]), torch.arange(5) + start):
         what = f"the result at positions {positions.tolist()}"
         result = rope_of(student, word.repeat(1, 5, 1), positions)
         checks.close(result, every[:, positions], what, axes=AXES, atol=1e-4)
@@ -157,8 +162,9 @@ def test_words_may_share_a_position(student):
     x = torch.randn(3, 5, 6, dtype=torch.float64)
     for position in (0, random.randint(2, 9)):
         positions = torch.full((5,), position)
-        expected = [rope_of(student, x[:, t : t + 1], positions[:1]) for t in range(5)]
-        expected = torch.cat([checks.tensor(one, "the result") for one in expected], dim=1)
+        alone = rope_of(student, x.reshape(15, 1, 6), positions[:1])  # each word is a sentence
+        checks.shape(alone, (15, 1, 6), "the result", axes=("B", "T", "D"))
+        expected = checks.tensor(alone, "the result").reshape(3, 5, 6)
         checks.true(not torch.equal(expected[:, 1:], expected[:, :-1]), "Different words are turned into the same.")
         what = f"the result at positions {positions.tolist()}, compared with each word on its own,"
         checks.close(rope_of(student, x.clone(), positions), expected, what, axes=AXES, atol=1e-4)
@@ -168,10 +174,9 @@ def test_words_may_share_a_position(student):
 def test_there_is_no_last_position(student):
     """Words that stand thousands of positions back have the same scores as at the beginning, and none share a hand."""
     word, far = torch.randn(1, 1, 6, dtype=torch.float64), random.randint(9_000, 10_000)
-    tables = []
-    for positions in (torch.arange(5), torch.arange(5) + far):
-        hands = turned(student, word.repeat(1, 5, 1), positions)[0]  # (T, D)
-        tables.append(hands @ hands.T)  # (T, T)
+    positions = torch.cat([torch.arange(5), torch.arange(5) + far])
+    hands = turned(student, word.repeat(1, 10, 1), positions).reshape(2, 5, 6)  # near and far
+    tables = hands @ hands.mT  # (2, 5, 5)
     checks.close(tables[1], tables[0], "the table of scores at far positions", axes=("m", "n"), atol=0.05)
 
 
@@ -184,7 +189,7 @@ def test_moving_a_sentence_leaves_attention_alone(student):
     q, k, v = torch.randn(3, 2, 7, 10, dtype=torch.float64)  # (B, T, D)
     outputs = []
     for positions in (torch.arange(7), torch.arange(7) + random.randint(11, 19)):
-        queries, keys = (turned(student, x, positions).to(v.dtype) for x in (q, k))
+        queries, keys = turned(student, torch.cat([q, k]), positions).to(v.dtype).chunk(2)
         outputs.append(F.scaled_dot_product_attention(queries, keys, v))  # values are not turned
     checks.close(outputs[1], outputs[0], "attention's output after the move", axes=AXES, atol=1e-4)
 
@@ -195,10 +200,9 @@ def test_moving_a_sentence_leaves_attention_alone(student):
 @task("halves", 0.25, promise=("False pairs i with i + D/2", "every number stays in its own place."))
 def test_halves_are_turned_as_the_formula_says(student, reference):
     """With interleaved=False number i turns with number i + D/2, as the formula says, with any base."""
-    for shape in ((1, 7, 10), (2, 5, 6), (3, 5, 4)):
+    for shape, base in (((1, 7, 10), 10000.0), ((3, 5, 4), 10000.0), ((3, 5, 4), 300.0)):
         x = torch.randn(*shape, dtype=torch.float64)
-        same_result(student, reference, x, interleaved=False)
-        same_result(student, reference, x, base=300.0, interleaved=False)
+        same_result(student, reference, x, base=base, interleaved=False)
 
 
 @task("halves", 0.25, promise="ValueError that names D and its value if D is odd, in either pairing.")
@@ -224,7 +228,8 @@ def test_pairings_differ_by_a_reordering(student):
     order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])  # (D,)
     x, positions = torch.randn(2, 7, D, dtype=torch.float64), torch.arange(7) + random.randint(2, 9)
     neighbours = turned(student, x, positions, interleaved=True)
-    halves = turned(student, x[..., order], positions, interleaved=False)
+    both_orders = torch.cat([x[..., order], x])  # (2 B, T, D)
+    halves, unordered = turned(student, both_orders, positions, interleaved=False).chunk(2)
     checks.close(halves, neighbours[..., order], "the halves", axes=AXES, atol=1e-4)
-    apart = (turned(student, x, positions, interleaved=False) - neighbours).abs().max()
+    apart = (unordered - neighbours).abs().max()
     checks.true(apart > 1e-3, "Both pairings give the same result; they should not.")
