@@ -141,7 +141,7 @@ def test_module_adds_the_first_rows(student):
       promise="The same row $t$ is added in every sentence $b$ of the batch, in training and in evaluation alike")
 def test_sentences_come_as_they_like(student):
     """One module serves short and long sentences, alone or many at a time, in training and in evaluation."""
-    for d_model, training, sizes in [(6, True, [(3, 2), (1, 7), (2, 11)]), (1, False, [(1, 7), (4, 1)])]:
+    for d_model, training, sizes in [(6, True, [(3, 2), (2, 11), (4, 1)]), (1, False, [(1, 7), (4, 1)])]:
         module = student.SinusoidalPositionalEncoding(d_model, 11).train(training)
         table = student.positional_encoding(11, d_model)
         for B, T in sizes:
@@ -262,7 +262,7 @@ def test_token_plus_position(student, reference):
 def test_short_and_long_sentences_find_their_positions(student, reference):
     """One layer serves short and long sentences, in any order, in training and in evaluation."""
     theirs, ours = embeddings(student, reference, 7, 11, 6)
-    for T, training in [(between(2, 4), True), (11, False), (1, True)]:
+    for T, training in [(between(2, 4), True), (11, False), (1, True), (between(5, 9), False)]:
         ids = torch.randint(7, (3, T))
         theirs.train(training)
         checks.close(theirs(ids), ours(ids), f"the output for T = {T}", atol=1e-5)
