@@ -74,7 +74,8 @@ def reaches_outside(text: str, filename: str) -> bool:
     imported = set(chain.from_iterable(map(_names_bound_by_import, imports)))
     reading = set(chain.from_iterable(_vars_that_reads(call, imported) for call in of[ast.Call]))
     methods = set(chain.from_iterable(kind.body for kind in of[ast.ClassDef]))
-    names, attributes = of[ast.Name], of[ast.Attribute]
+    names = of[ast.Name]
+    attributes = of[ast.Attribute]
     functions = of[ast.FunctionDef] + of[ast.AsyncFunctionDef] + of[ast.Lambda]
     return (
         any(map(_imports_more, imports))

@@ -68,6 +68,7 @@ def area(sizes):
     return math.prod(vars(sizes).values())
 """
 STUDENTS = """
+import copy
 from dataclasses import dataclass
 
 import torch
@@ -122,6 +123,10 @@ def of_the_top(x):
 
 def keep(size):
     kept.append(Layer(size))
+
+def twins(size):
+    layer = Layer(size)
+    return layer, copy.deepcopy(layer)
 
 def of_the_kept(x):
     return kept[0](x)
@@ -184,6 +189,18 @@ def test_what_the_top_of_a_text_asked_for_lasts_for_all_tests(student):
         assert student.stand_ins.called == {"Layer", "area"}
         assert student.names.SIX == 6
         assert student.names.of_the_top(x).shape == x.shape
+
+
+def test_a_copy_of_a_stand_in_has_the_same_answers_and_its_own_numbers(student):
+    """As in clones of one layer, in a stack of them."""
+    layer, twin = student.names.twins(4)
+    x = torch.randn(2, 4)
+    before = layer.eval()(x)
+    torch.testing.assert_close(twin.eval()(x), before)
+    with torch.no_grad():
+        twin.linear.weight.zero_()
+    torch.testing.assert_close(layer(x), before)
+    assert not torch.equal(twin(x), before)
 
 
 def test_a_module_of_one_test_is_not_answered_by_a_module_of_the_next(student):
@@ -486,6 +503,15 @@ def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, g
     readings, _ = readings_of(grader, COUNTS, text, monkeypatch)
     connections = [connection for connection, with_solution in readings if with_solution]
     assert len(set(map(id, connections))) == len(connections) > 1
+
+
+def test_an_answer_of_the_solution_that_is_too_large_costs_only_its_line(course, grader):
+    """The table has 81 million places; a line that asks for it while the text is loaded binds nothing."""
+    wrong = ("dtype=torch.bool).tril()", "dtype=torch.bool).triu()")
+    text = solution_of(course, HEADS, wrong)
+    alone = graded(grader, HEADS, text)
+    assert any(test.outcome == "followed" for test in of_part(alone, "head"))
+    assert graded(grader, HEADS, f"{text}\nlarge = causal_mask(9000)\n").score == alone.score
 
 
 def test_an_assertion_in_the_solution_is_an_error_of_the_line_that_asks(course, grader):

@@ -7,6 +7,7 @@ not the doing of the student's code.
 """
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -54,10 +55,12 @@ def stand_in(server: Any, name: str, is_module: bool) -> Any:
 class StandInModule(nn.Module):
     """A module, or a part of one, whose `forward` runs on the other side with the values that it has here."""
 
-    _place: tuple[Any, int, str, list[str]]
+    # the first one returns the server, which no copy of a module can copy
+    _place: tuple[Callable[[], Any], int, str, list[str]]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        server, number, path, names = self._place
+        find_server, number, path, names = self._place
+        server = find_server()
         with server.entries.active(False):
             own_tensors = {**dict(self.named_parameters()), **dict(self.named_buffers())}
             state = {name: own_tensors[name] for name in names if name in own_tensors}
@@ -87,7 +90,7 @@ def _build(root: StandInModule, server: Any, number: int, parts: list[Any]) -> N
     for path, part in root.named_modules():
         names = [name for name, _ in (*part.named_parameters(), *part.named_buffers())]
         if isinstance(part, StandInModule):
-            vars(part)["_place"] = server, number, path, names
+            vars(part)["_place"] = (lambda: server), number, path, names
 
 
 def _part(home: str | None, kind: str) -> nn.Module:

@@ -196,10 +196,12 @@ class Connection:
         """Whether this calls a stand-in, in which an AssertionError is PyTorch's and not the test's."""
         return self._stand_ins is not None and frame.get("callback") == 0
 
-    def refused(self, error: wire.WireError) -> dict[str, Any]:
-        """Return the reply of a callable of the test whose answer cannot be sent, which fails the test."""
-        self._callback_failure = too_much_to_send(error)
-        return {"error": str(self._callback_failure), "type": "TypeError"}
+    def refused(self, frame: dict[str, Any], error: wire.WireError) -> dict[str, Any]:
+        """Return the reply to a question whose answer cannot be sent, which fails a test that was asked."""
+        failure = too_much_to_send(error)
+        if not self._asks_the_solution(frame):
+            self._callback_failure = failure
+        return {"error": str(failure), "type": "TypeError"}
 
     def _call_own(self, frame: dict[str, Any]) -> dict[str, Any]:
         function = self.own_callable(claims.integer(frame["callback"]))

@@ -131,7 +131,7 @@ class LoopbackConnection(Connection):
         try:
             return _travelled(reply, self.register, wire.MAX_DATA)
         except wire.WireError as error:
-            return self.refused(error)
+            return self.refused(question, error)
 
     @contextmanager
     def _sides_changed(self) -> Iterator[None]:

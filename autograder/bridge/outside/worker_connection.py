@@ -167,7 +167,7 @@ class WorkerConnection(Connection):
         try:
             return wire.dumps([number, wire.RETURN, answer], self.register)
         except wire.WireError as error:
-            return wire.dumps([number, wire.RETURN, self.refused(error)])
+            return wire.dumps([number, wire.RETURN, self.refused(question, error)])
 
     def _receive(self, deadline: Deadline) -> Any:
         header, data = self._socket.receive(deadline)
