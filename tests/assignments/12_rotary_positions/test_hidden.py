@@ -173,7 +173,7 @@ def test_words_may_share_a_position(student):
 @task("distance", 0.25, promise="there is no last position.")
 def test_there_is_no_last_position(student):
     """Words that stand thousands of positions back have the same scores as at the beginning, and none share a hand."""
-    word, far = torch.ones(1, 1, 6, dtype=torch.float64), random.randint(9_000, 10_000)
+    word, far = 1 + torch.rand(1, 1, 6, dtype=torch.float64), random.randint(9_000, 10_000)
     positions = torch.cat([torch.arange(5), torch.arange(5) + far])
     hands = turned(student, word.repeat(1, 10, 1), positions).reshape(2, 5, 6)  # near and far
     tables = hands @ hands.mT  # (2, 5, 5)
