@@ -65,30 +65,32 @@ SET_ON_PARTS = {"bias", "lr", "weight"}
 
 def reaches_outside(text: str, filename: str) -> bool:
     """Whether any piece of a text, a script or a notebook, can change what is not of its own module."""
-    of = defaultdict[type[ast.AST], list[Any]](list)
+    by_kind = defaultdict[type[ast.AST], list[Any]](list)
     for piece in pieces(text, filename):
         if piece.is_valid:
             for node in piece.nodes:
-                of[type(node)].append(node)
-    imports = of[ast.Import] + of[ast.ImportFrom]
+                by_kind[type(node)].append(node)
+    imports = by_kind[ast.Import] + by_kind[ast.ImportFrom]
     imported = set(chain.from_iterable(map(_names_bound_by_import, imports)))
-    reading = set(chain.from_iterable(_vars_that_reads(call, imported) for call in of[ast.Call]))
-    methods = set(chain.from_iterable(kind.body for kind in of[ast.ClassDef]))
-    names = of[ast.Name]
-    attributes = of[ast.Attribute]
-    functions = of[ast.FunctionDef] + of[ast.AsyncFunctionDef] + of[ast.Lambda]
+    reading = set(
+        chain.from_iterable(_vars_that_reads(call, imported) for call in by_kind[ast.Call])
+    )
+    methods = set(chain.from_iterable(kind.body for kind in by_kind[ast.ClassDef]))
+    names = by_kind[ast.Name]
+    attributes = by_kind[ast.Attribute]
+    functions = by_kind[ast.FunctionDef] + by_kind[ast.AsyncFunctionDef] + by_kind[ast.Lambda]
     return (
         any(map(_imports_more, imports))
-        or any(map(_imports_a_change, of[ast.alias]))
+        or any(map(_imports_a_change, by_kind[ast.alias]))
         or any(_names_a_change(name.id) and name not in reading for name in names)
         or any(_is_special(node.attr) or _can_change(node.attr) for node in attributes)
-        or any(map(_spells_a_change, of[ast.Constant]))
+        or any(map(_spells_a_change, by_kind[ast.Constant]))
         or any(name.id == "self" and not isinstance(name.ctx, ast.Load) for name in names)
         or any(_makes_self_of_anything(node, methods) for node in functions)
-        or any(_stores_elsewhere(node, imported) for node in attributes + of[ast.Subscript])
+        or any(_stores_elsewhere(node, imported) for node in attributes + by_kind[ast.Subscript])
         or any(_reaches_into_library(node, imported) for node in attributes)
-        or bool(of[ast.AsyncWith])
-        or any(map(_can_stay_in_a_block, of[ast.With]))
+        or bool(by_kind[ast.AsyncWith])
+        or any(map(_can_stay_in_a_block, by_kind[ast.With]))
     )
 
 
