@@ -421,6 +421,14 @@ def readings_of(
     return readings, grade
 
 
+def workers_with_solution(
+    grader: Grader, assignment: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> list[WorkerConnection]:
+    """Return the workers that read a text with the solution in place of a part, one for each reading."""
+    readings, _ = readings_of(grader, assignment, text, monkeypatch)
+    return [connection for connection, with_solution in readings if with_solution]
+
+
 def is_tried_in_a_used_worker(grader: Grader, text: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether a text of 03 is read with the solution in place of a part by a worker that has read it before."""
     readings, grade = readings_of(grader, HEADS, text, monkeypatch)
@@ -487,9 +495,8 @@ def test_a_second_try_hears_the_same_from_the_solution_as_the_first(course, grad
         ("torch.ones(d_model)", "torch.zeros(d_model)"),
         ("        return self.norm2(", "        return 1 + self.norm2("),
     )
-    readings, _ = readings_of(grader, BLOCKS, text, monkeypatch)
-    connections = [connection for connection, with_solution in readings if with_solution]
-    assert len(connections) == 3  # for post_norm the used one and a new one, for encoder another
+    workers = workers_with_solution(grader, BLOCKS, text, monkeypatch)
+    assert len(workers) == 3  # for post_norm the used one and a new one, for encoder another
 
 
 def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, grader, monkeypatch):
@@ -500,9 +507,8 @@ def test_answers_of_the_solution_are_not_kept_for_a_part_that_has_none(course, g
         ("    for name, size in vars(config).items():\n", "    for name, size in ():\n"),
         ("return widen + narrow", "return 1 + widen + narrow"),
     )
-    readings, _ = readings_of(grader, COUNTS, text, monkeypatch)
-    connections = [connection for connection, with_solution in readings if with_solution]
-    assert len(set(map(id, connections))) == len(connections) > 1
+    workers = workers_with_solution(grader, COUNTS, text, monkeypatch)
+    assert len(set(map(id, workers))) == len(workers) > 1
 
 
 def test_an_answer_of_the_solution_that_is_too_large_costs_only_its_line(course, grader):

@@ -1,7 +1,6 @@
 """The solution's functions and modules, which answer for names of a student's module (see `bridge.inside.stand_ins`)."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,7 +35,7 @@ class StandIns:
         """Begin with a text that is read, for the first time or anew."""
         self.called: set[str] = set()
         self._modules: dict[int, nn.Module] = {}
-        self._numbers = itertools.count()
+        self._first_number = 0
         self._count = 0
         self._of_text: tuple[dict[int, nn.Module], set[str]] | None = None
 
@@ -50,7 +49,7 @@ class StandIns:
         modules, called = self._of_text
         self._modules = dict(modules)
         self.called = set(called)
-        self._numbers = itertools.count((1 + seed) << 20)
+        self._first_number = (1 + seed) << 20
         self._count = 0
 
     def answer(self, operation: str, *given: Any) -> Any:
@@ -81,7 +80,7 @@ class StandIns:
     def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.called.add(claims.text(name))
         module = self._things[name](*args, **kwargs)
-        number = next(self._numbers)
+        number = self._first_number + self._count
         self._modules[number] = module
         return number, [_described(*part) for part in module.named_modules()]
 
